@@ -11,6 +11,7 @@ from tnp.api import (
     last_backward_traces,
     last_prologue_traces,
     last_traces,
+    mark_dynamic,
     set_num_threads,
     trace,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
+    "mark_dynamic",
     "profile",
     "put_grad",
     "put_grads",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tnp.capture.driver import capture_trace
 from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.varying_sizes import mark_dynamic
 from tnp.compile import single_operation  # noqa: F401 — compiles symbols that are called outside of tracing
 from tnp.compile.cache_entry import CacheEntry
 from tnp.compile.compiled_function import Jitted, programs_behind
@@ -30,6 +31,7 @@ __all__ = [
     "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
+    "mark_dynamic",
     "set_num_threads",
     "trace",
 ]
@@ -75,9 +77,10 @@ def jit(
         cudagraphs: capture programs of CUDA tensors into CUDA graphs at the second call, and replay them: a call costs one launch, a
             copy of the arguments whose memory has moved, and a copy of the results. Programs that cannot be captured run
             without a graph; :func:`tnp.explain` gives the reason.
-        dynamic: with ``True``, the sizes of C-contiguous arrays are symbols from the first call on: one program serves all sizes for
-            which what it relies on of them holds (``x.shape[0] == y.shape[0]``), except 0 and 1. What cannot be compiled for
-            symbolic sizes is compiled for each size. By default, each size has a program of its own.
+        dynamic: which sizes of C-contiguous arrays are symbols, so that one program serves all of them, except 0 and 1, for which
+            what it relies on holds (``x.shape[0] == y.shape[0]``). By default, those that differ from call to call, if the
+            program has all its native code then; sizes whose calls take long get programs of their own again. ``True``: all,
+            from the first call on; ``False``: none. See also :func:`~tnp.mark_dynamic`.
 
     Raises:
         TraceError: if tnp cannot compile the function (generators, object arrays, …); the arguments are unchanged.

@@ -199,7 +199,7 @@ def test_explain_lists_opaque_calls_with_the_users_line():
 
 
 def test_the_number_of_programs_is_bounded():
-    f = tnp.jit(lambda x: x + 1)
+    f = tnp.jit(lambda x: x + 1, dynamic=False)
     for n in range(64):
         f(np.ones(n))
     with pytest.warns(tnp.EagerFallbackWarning, match="the guard that failed most often: argument x has shape"):
@@ -211,7 +211,7 @@ def test_the_number_of_programs_is_bounded():
 
 
 def test_programs_make_room_where_nothing_may_run_eagerly():
-    f = tnp.jit(lambda x: x + 1, strict=True)
+    f = tnp.jit(lambda x: x + 1, strict=True, dynamic=False)
     for n in range(70):
         assert_same(f(np.ones(n)), np.ones(n) + 1)
     assert tnp.cache_info(f)[1:] == (70, 64)
@@ -254,7 +254,7 @@ def test_threads_share_a_function():
     for t in threads:
         t.join()
     assert not errors
-    assert tnp.cache_info(f).size == 5
+    assert tnp.cache_info(f).size in (2, 3)  # for one element, the first size, and any size
 
 
 def test_jitted_functions_pickle_by_reference_and_by_value():

@@ -14,7 +14,8 @@ from tnp.executors import llvm
 from tnp.executors.llvm import region
 from tnp.runtime import engine, launcher, logs
 
-native = pytest.mark.skipif(not llvm.is_available(), reason="LLVM is missing, or has no target for this processor")
+#: llvmlite has no target for some processors; programs are NumPy's there
+native = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this processor")
 
 X, Y = np.linspace(0.1, 1, 20), np.linspace(1, 2, 20)
 
@@ -170,7 +171,7 @@ def test_the_log_has_the_steps(at_once, caplog, program):
 
 
 @native
-@pytest.mark.skipif(launcher._foreign() is not None, reason="the native launcher knows CPython's structures alone")
+@pytest.mark.skipif(launcher._foreign() is not None, reason="the native launcher reads CPython's objects")
 def test_the_collector_does_not_free_what_a_launcher_looks_at_when_it_goes():
     made = launcher.make_launcher("kept", lambda *args: None).function
     kept = gc.get_referents(made)[0]

@@ -94,3 +94,26 @@ def test_arrays_that_are_not_contiguous_have_the_sizes_that_they_have():
         x = matrix(n, 4)[:, ::2]
         assert_same(jitted(x), x * 2)
     assert len(programs_of(jitted)) == 2
+
+
+@pytest.mark.parametrize("executors", [None, ["numpy"]])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: a[0, 3:] + np.arange(3).reshape(3, 1),
+        lambda a: np.broadcast_to(a[0, 3:], (2, 5)) + 1,
+        lambda a: np.where(a[0, 3:] > 0, a[0], 1),
+        lambda a: a[0, 2:5:2] * a[0, :1],
+    ],
+)
+def test_a_size_that_is_computed_may_be_one(f, executors):
+    jitted = tnp.jit(f, dynamic=True, executors=executors)
+    for n in (4, 7, 8, 5, 4):
+        a = np.arange(n * 1.0).reshape(1, n)
+        try:
+            expected = f(a)
+        except ValueError:
+            with pytest.raises(ValueError):
+                jitted(a)
+        else:
+            assert_same(jitted(a), expected, what=f"{n} columns")

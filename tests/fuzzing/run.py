@@ -39,7 +39,7 @@ def generator(gradients: bool) -> tuple[Any, Any]:
 
 def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
     """Runs programs, and writes a line of JSON before and after each."""
-    from tests.fuzzing.language import Verdict
+    from tests.fuzzing.language import TooLong, Verdict
     from tnp.executors.options import names_in
 
     program, judged = generator(arguments.gradients)
@@ -51,6 +51,8 @@ def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
                 path = Path(folder) / f"program_{seed}.py"
                 path.write_text(program(seed))
                 found = judged(path, executors)
+            except TooLong:  # the time was over when the program was
+                found = Verdict("too long")
             except Exception as error:
                 found = Verdict("generator", repr(error))
             source = {"source": path.read_text()} if found.outcome in FAILURES and path.exists() else {}

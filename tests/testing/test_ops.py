@@ -18,7 +18,7 @@ CHECKED = "numpy[prims]"
 EVERYTHING = bool(os.environ.get("TNP_EVERY_SAMPLE"))
 
 #: of samples with other dtypes than the main one, and on the torch executor, which NumPy programs are seldom run on, one in this many
-PART = 1 if EVERYTHING else 4
+PART = 1 if EVERYTHING else 8
 
 
 def main_dtype(info):

@@ -356,7 +356,7 @@ OPERATIONS = ("x[m] = y[m] * 2", "x[m] += y[m]", "x[~m] = 0", "x[k] -= x[k] / 2"
               "x[m & k] = y[m & k] + 1", "y[k] = s", "m[2:] = k[2:]", "x[m] = x[m][::-1]")  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=8), st.integers(0, 5))
 def test_programs(tmp_path_factory, lines, seed):
     source = "\n    ".join(["def f(x, y, m, k):", "s, t = 0.0, x", *lines, "return s, t, x.sum(), m"])

@@ -90,7 +90,7 @@ def tally():
 
 
 @pytest.mark.parametrize("executors", [None, ("numpy[prims]",)], ids=["numpy", "numpy[prims]"])
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_program(executors, tally, program):
     source, arguments = program

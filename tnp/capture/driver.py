@@ -150,7 +150,10 @@ def _capture_trace(
     language = languages.set_current(NUMPY.language)
     try:
         with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
-            handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
+            handles = [
+                inputs.lift(v, Source(name, f"argument {p}"))
+                for name, p, v in zip(prologue.variables, parameters, values, strict=True)
+            ]
             nothing: Any = _no_function
             runtime = tracer.runtime = Runtime(nothing)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
@@ -232,8 +235,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    if inputs.prologue.is_symbolic:
-        inputs.proxies = inputs.with_sizes([*trace.bound_symbols, prims.python_return.bind(output, output=None)])
+    inputs.proxies = inputs.with_sizes([*trace.bound_symbols, prims.python_return.bind(output, output=None)])
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]

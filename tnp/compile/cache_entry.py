@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.prologue import MISS, Prologue
+from tnp.capture.guards.varying_sizes import VaryingSizes
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["CacheEntry", "CallSignature"]
+__all__ = ["CacheEntry", "CallSignature", "no_program"]
 
 
 @dataclass(eq=False)
@@ -28,6 +29,8 @@ class CallSignature:
     found_eager: int = 0
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
+    #: the sizes that such calls were traced with
+    sizes: VaryingSizes = field(default_factory=VaryingSizes)
 
 
 @dataclass
@@ -45,3 +48,8 @@ class CacheEntry:
     guard: ValueGuard | None = None
     #: its CUDA graphs, the forward program's and those of backward programs
     graphs: list[Any] = field(default_factory=list)
+
+
+def no_program(*values: Any) -> Any:
+    """The program of calls that have none yet."""
+    return MISS

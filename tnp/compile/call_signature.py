@@ -13,7 +13,7 @@ import numpy as np
 from tnp.core.errors import TraceError
 from tnp.core.printing import compile_source
 
-__all__ = ["binder", "check_compilable", "signature_of"]
+__all__ = ["binder", "check_compilable", "name_of", "signature_of"]
 
 
 def check_compilable(function: Any) -> None:
@@ -97,3 +97,11 @@ def binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any],
     bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
     apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
     return bind, apply, plain if simple else -1
+
+
+def name_of(function: Any) -> str:
+    """The name of a callable in messages. A partial has the name of its function, an instance that of its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    names = (getattr(function, a, None) for a in ("__qualname__", "__name__"))
+    return next((str(name) for name in names if name), type(function).__qualname__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import time
 import warnings
 import weakref
@@ -20,12 +19,23 @@ from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.speculation.value_specialization import ValueProgram
+from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.call_signature import binder, check_compilable, signature_of
-from tnp.compile.driver import capture, compile_captured
+from tnp.compile.cache_entry import CacheEntry, CallSignature, no_program
+from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
+from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.executor_selection import ExecutorSelection
-from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of, while_compiling
+from tnp.compile.faults import (
+    REPORT,
+    is_certain,
+    located,
+    needs_eager_behind,
+    passed_on,
+    passed_through,
+    text_of,
+    while_compiling,
+    without_values,
+)  # fmt: skip
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
@@ -111,7 +121,7 @@ class Jitted:
         self._dynamic = dynamic
         self._entries: tuple[CacheEntry, ...] = ()
         self._last: CacheEntry | None = None
-        self._lock = locks.lock()
+        self.lock = locks.lock()
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
@@ -131,7 +141,7 @@ class Jitted:
         self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
         self._form = CallSignature(list(signature.parameters), apply)
         #: the program that is tried first
-        self._first: Callable[..., Any] = _no_program
+        self._first: Callable[..., Any] = no_program
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
@@ -181,7 +191,7 @@ class Jitted:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if active.running() is not None:
             return form.apply(self.__tnp_function__, values)
-        with self._lock:
+        with self.lock:
             for entry in self._entries:
                 if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:
                     break
@@ -222,7 +232,7 @@ class Jitted:
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = (*(e.run for e in entries if e.form is form), *last)
-        self._first = next(iter(forms[0].runs), _no_program) if forms else _no_program
+        self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def _is_settled(self, form: CallSignature) -> bool:
         """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
@@ -237,7 +247,7 @@ class Jitted:
             f"{self.called} runs eagerly where none of its {kept} programs is valid: it was traced {form.traced} times{why}. "
             "TNP_RECOMPILE_LIMIT sets how often that may be"
         )
-        form.last_resort = functools.partial(_apply, form.apply, self.__tnp_function__)
+        form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
         with _keeping:  # what was found to run eagerly does so anyway
             self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
         return True
@@ -274,16 +284,21 @@ class Jitted:
         self, form: CallSignature, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
     ) -> None:
         """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
-        with self._lock:
+        with self.lock:
             for entry in self._entries:
                 if entry.form is not form or entry.eager_reason is not None:
                     continue
                 if entry.prologue.first_failure(values) is None:
                     made = self._eager_entry(form, entry.prologue, NeedsEager(reason), warning)
-                    with _keeping:
-                        if entry in self._entries:
-                            self._set_entries(tuple(made if e is entry else e for e in self._entries))
+                    self.replace(entry, made)
                     break
+
+    def replace(self, entry: CacheEntry, other: CacheEntry | None) -> None:
+        """Puts another program, or none, in the place of one."""
+        with _keeping:
+            if any(e is entry for e in self._entries):
+                found = [other if e is entry else e for e in self._entries]
+                self._set_entries(tuple(e for e in found if e is not None))
 
     def _after_error(self, form: CallSignature, values: tuple[Any, ...], error: Exception) -> Any:
         """What a call gives whose program raised ``error``: a program that only computes runs again, eagerly. That raises the program's
@@ -327,20 +342,21 @@ class Jitted:
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             again = f"not {failure}" if failure else "other arguments"
             self._recompiled.append(again)
-            self._failed[_without_values(failure or "other arguments")] += 1
+            self._failed[without_values(failure or "other arguments")] += 1
         prologue = Prologue(form.parameters)
         prologue.moves_arrays = "cupy" in (self._executors.listed or ())
         evaluator = self._guard_evaluator(form, values)
         try:
             with relaxed_gc(), signals.heard():
                 captured = self._captured(form, values, prologue, evaluator)
-                with while_compiling():
-                    made = compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
+                made = self._program(captured)
                 prologue.guard_relations()  # passes ask more
+            seconds = time.perf_counter() - start
+            is_watched = self._dynamic is None and captured.inputs.sizes and not evaluator.steps
+            run = HotSizes(self, form, made, seconds) if is_watched else made.run
             entry = CacheEntry(
-                form, prologue, made.run, made.traces, seconds=time.perf_counter() - start, training=made.training,
-                graphs=made.graphs,
-            )  # fmt: skip
+                form, prologue, run, made.traces, seconds=seconds, training=made.training, graphs=made.graphs
+            )
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
@@ -360,7 +376,7 @@ class Jitted:
         except BaseException as error:
             if signals.of_handler(error) is not None:
                 raise
-            needed = _needs_eager_behind(error)
+            needed = needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
                 return self._once_eagerly(form, prologue, error, keeps=not evaluator.steps)
@@ -393,17 +409,38 @@ class Jitted:
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        trace_it = functools.partial(
-            capture, self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
+        prologue.sizes = form.sizes
+        form.sizes.at_once = bool(self._dynamic)
+        trace_it = functools.partial(self._traced, form, values, prologue, evaluator)
+        if self._dynamic is False or not (self._entries or form.sizes.may_have_some()):
+            return trace_it()
+        needs_sizes = self._executors.needs_known_sizes if form.traced <= FOR_ONE_SIZE else None
+        return trace_for_any_size(prologue, trace_it, needs_sizes)
+
+    def _traced(
+        self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
+    ) -> Captured:
+        return capture(
+            self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,
         )  # fmt: skip
-        if self._dynamic:
-            prologue.is_symbolic = True
-            try:
-                return trace_it()
-            except NeedsEager:  # what needs a size may do with this call's
-                prologue.is_symbolic = False
-        return trace_it()
+
+    def compile_as_is(self, form: CallSignature, values: tuple[Any, ...]) -> tuple[Prologue, Compiled] | None:
+        """A program for the sizes of a call, and its guards; ``None`` if there is none, or one for values of its arguments."""
+        prologue, evaluator = Prologue(form.parameters), self._guard_evaluator(form, values)
+        try:
+            made = self._program(self._traced(form, values, prologue, evaluator))
+        except InternalError:
+            if check.enabled():
+                raise
+            return None
+        except Exception:  # such calls run as they did
+            return None
+        return None if evaluator.steps or made.training is not None else (prologue, made)
+
+    def _program(self, captured: Captured) -> Compiled:
+        with while_compiling():
+            return compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
 
     def _value_guard(self, form: CallSignature, wanted: ValueProgram, family: Family | None) -> ValueGuard:
         """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it."""
@@ -432,6 +469,12 @@ class Jitted:
             guards[0].family.count += 1
         self._set_entries((entry, *[e for e in self._entries if e is not entry][: RECOMPILE_LIMIT - 1]))
 
+    def keep(self, entry: CacheEntry, why: str) -> None:
+        """Puts a program first, which is told."""
+        with _keeping:
+            self._insert(entry)
+        self._tell(entry, entry.seconds, why)
+
     def _past_cache_limit(self, form: CallSignature, *values: Any) -> Any:
         """A call whose value has no program, and is to get none."""
         text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
@@ -457,7 +500,7 @@ class Jitted:
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """That calls for which a prologue is valid run eagerly."""
-        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
         return CacheEntry(form, prologue, run, eager_reason=text)
 
     def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
@@ -484,13 +527,13 @@ class Jitted:
                 result = form.apply(self.__tnp_function__, values)
             except Exception as raised:
                 if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
-                    with self._lock, _keeping:
+                    with self.lock, _keeping:
                         self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
                 raise
             text = f"tracing raised {text_of(error)}, which eager does not"
             if check.enabled() and excuse is None:
                 raise InternalError(f"{self.called}: {text}") from error
-            with self._lock:
+            with self.lock:
                 if excuse is not None:
                     entry = self._eager_entry(form, prologue, excuse)
                 else:
@@ -506,13 +549,7 @@ class Jitted:
     @property
     def called(self) -> str:
         """What messages call it: objects that are called, and partials, have no name of their own."""
-        behind = self.__tnp_function__
-        while isinstance(behind, functools.partial):
-            behind = behind.func
-        names = (
-            getattr(x, a, None) for x, a in ((self, "__qualname__"), (behind, "__qualname__"), (behind, "__name__"))
-        )
-        return next((str(name) for name in names if name), type(behind).__qualname__)
+        return getattr(self, "__qualname__", None) or name_of(self.__tnp_function__)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -544,31 +581,6 @@ def programs_behind(f: Any) -> Jitted | None:
     if isinstance(f, Jitted):
         return f
     return f.__tnp_programs__ if getattr(type(f), "__tnp_module__", False) else None
-
-
-def _no_program(*values: Any) -> Any:
-    return MISS
-
-
-def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any) -> Any:
-    return apply(function, values)
-
-
-def _needs_eager_behind(error: BaseException) -> NeedsEager | None:
-    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``, or NumPy, in its place."""
-    seen: set[int] = set()
-    behind: BaseException | None = error
-    while behind is not None and id(behind) not in seen:
-        if isinstance(behind, NeedsEager):
-            return behind
-        seen.add(id(behind))
-        behind = behind.__cause__ or behind.__context__
-    return None
-
-
-def _without_values(guard: str) -> str:
-    """What a guard looks at, without the numbers that it compares with."""
-    return re.sub(r"\d+(, ?\d+)*", "…", guard)
 
 
 #: what was unpickled of functions that this process has by name, by function and options, so that it is compiled once and not in every task

@@ -19,12 +19,15 @@ from tnp.capture.libraries.base import loaded_libraries
 from tnp.capture.speculation.value_specialization import GuardEvaluator, ValueProgram
 from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
+from tnp.core import prims
+from tnp.core.proxies import Proxy
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.bufferize import MemoryOperations
+from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.partition_fw_bw import partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
@@ -33,12 +36,16 @@ __all__ = ["Compiled", "backend_of", "capture", "compile_captured"]
 
 class Compiled(NamedTuple):
     """A program behind guards: ``run`` gives its result, or ``MISS``. ``traces`` are those after each pass, ``training`` is what
-    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs."""
+    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs. ``program`` is what runs behind the
+    guards. ``guarded(f)`` puts ``f`` behind the same guards; with ``with_sizes=True``, the first argument of ``f`` is the tuple of
+    symbolic sizes."""
 
     run: Callable[..., Any]
     traces: list[Trace]
     training: Training | None
     graphs: list[Any]
+    program: Callable[..., Any]
+    guarded: Callable[..., Any]
 
 
 def capture(
@@ -70,7 +77,7 @@ def compile_captured(
         executors = [e for e in executors if not e.is_fusing]
     known = len(captured.trace.value_guards)
     graphs: list[Any] = []
-    generate = functools.partial(_captured, graphs) if cudagraphs else Trace.python_callable
+    generate = functools.partial(_captured, graphs) if cudagraphs else _callable
     training = None
     program: Callable[..., Any]
     if isinstance(captured, Captured) and captured.differentiated is not None:
@@ -83,11 +90,15 @@ def compile_captured(
     program = _in_modes(program, captured, is_differentiated=training is not None)
     if around is not None:
         program = around(program)
-    elif any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in traces[-1].bound_symbols):
+    elif any(b.has_tag_inside(OpTags.ENTERS_ERRSTATE) for b in traces[-1].bound_symbols):
         program = _keeping_errstate(program)
     inputs = [captured.expressions[p.name] for p in traces[-1].args]
-    run = captured.prologue.compile(inputs, program, executors[0].check_arrays)
-    return Compiled(run, traces, training, graphs)
+    compile_guards = captured.prologue.compile
+
+    def guarded(program: Callable[..., Any], *, with_sizes: bool = False) -> Callable[..., Any]:
+        return compile_guards(inputs, program, executors[0].check_arrays, with_sizes=with_sizes)
+
+    return Compiled(guarded(program), traces, training, graphs, program, guarded)
 
 
 def backend_of(executors: Iterable[Any]) -> Backend:
@@ -115,6 +126,20 @@ def _in_modes(
             program = in_inference_mode(program)
     casts = captured.inputs.tracer.casts
     return without_autocast(program) if casts is not None and casts.began_dtype is not None else program
+
+
+def _callable(trace: Trace) -> Callable[..., Any]:
+    """A finished program as a function: one that only calls a region's function with its arguments is that function."""
+    program = trace.python_callable()
+    calls = [b for b in trace.body if b.sym is not prims.registry["python_del"]]
+    if len(calls) != 1 or not isinstance(calls[0].sym, FusedSymbol) or calls[0].kwargs:
+        return program
+    (call,) = calls
+    is_alone = isinstance(call.output, Proxy) and call.output is trace.output
+    if is_alone and [getattr(a, "name", None) for a in call.args] == [p.name for p in trace.args]:
+        functions: dict[str, Callable[..., Any]] = program.__globals__
+        return functions.get(call.sym.name, program)
+    return program
 
 
 def _captured(graphs: list[Any], trace: Trace) -> Callable[..., Any]:

@@ -58,6 +58,11 @@ class ExecutorSelection:
         self.used.update(found)
         return [f for e in found for f in (e.fuser, e) if f is not None]
 
+    def needs_known_sizes(self, trace: Trace) -> bool:
+        """Whether an executor would compile operations of a trace if their symbolic sizes were known, and does not as it is."""
+        fusers = [e for e in self.for_trace(trace) if e.is_fusing]
+        return any(e.needs_known_sizes(b) for e in fusers for b in trace.bound_symbols)
+
 
 class OperatorSelection(ExecutorSelection):
     """The executors of a single operation, which is not worth fusing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,13 +11,24 @@ from typing import Any
 from tnp.core.errors import (
     ExtensionError,
     InternalError,
+    NeedsEager,
     NoDeviceError,
     NoExecutorError,
     TraceError,
 )
 from tnp.runtime import signals
 
-__all__ = ["REPORT", "is_certain", "located", "passed_on", "passed_through", "text_of", "while_compiling"]
+__all__ = [
+    "REPORT",
+    "is_certain",
+    "located",
+    "needs_eager_behind",
+    "passed_on",
+    "passed_through",
+    "text_of",
+    "while_compiling",
+    "without_values",
+]
 
 REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
 #: what says what is wrong by itself
@@ -81,3 +93,20 @@ def located(error: Exception, function: Any) -> Exception:
     code = getattr(function, "__code__", None)
     where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)
     return type(error)(f"{text} (at {where})")
+
+
+def needs_eager_behind(error: BaseException) -> NeedsEager | None:
+    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``, or NumPy, in its place."""
+    seen: set[int] = set()
+    behind: BaseException | None = error
+    while behind is not None and id(behind) not in seen:
+        if isinstance(behind, NeedsEager):
+            return behind
+        seen.add(id(behind))
+        behind = behind.__cause__ or behind.__context__
+    return None
+
+
+def without_values(guard: str) -> str:
+    """What a guard looks at, without the numbers that it compares with."""
+    return re.sub(r"\d+(, ?\d+)*", "…", guard)

@@ -158,7 +158,7 @@ def fits(d: Dim, wanted: Dim) -> bool | None:
         return True
     same = equal(d, wanted)
     if same is False and symbols.value_of(d) is not None:
-        return False  # a symbolic size is never 1
+        return equal(d, 1)  # a symbol is never 1, but what is computed of it may be
     return None if same is False and not isinstance(d, int) else same
 
 
@@ -183,6 +183,11 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
             if equal(current, d) is True:
                 continue
             if symbols.value_of(current) is not None and symbols.value_of(d) is not None:
+                if equal(d, 1):
+                    continue
+                if equal(current, 1):
+                    result[offset + i] = d
+                    continue
                 described = " ".join(show(x) for x in shapes)
                 raise ValueError(
                     f"operands could not be broadcast together with shapes {described} "

@@ -45,6 +45,12 @@ class Body:
 
     def __tnp_rebuild__(self, children: list[Any]) -> Body:
         names = {old.name: new for old, new in zip(self.captures, children) if new is not old}
+        for old, new in zip(
+            self.captures, children
+        ):  # sizes that only parts of operations read are not among the captures
+            if new is not old and isinstance(old, TensorProxy) and isinstance(new, TensorProxy):
+                found = {n.name: m for n, m in zip(old.shape, new.shape) if isinstance(n, NumberProxy) and n is not m}
+                names = {**found, **names}
         return self.substitute(names) if names else self
 
     def __repr__(self) -> str:

@@ -56,6 +56,10 @@ class Relations:
 
     def __init__(self) -> None:
         self._conditions: dict[str, None] = {}
+        #: the symbols of the call
+        self.symbols: list[NumberProxy] = []
+        #: the numbers that have to have the values that they had in that call
+        self._fixed: list[NumberProxy] = []
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._conditions))
@@ -63,7 +67,13 @@ class Relations:
     def adopt(self, number: NumberProxy, text: str, low: int | None = LEAST) -> NumberProxy:
         """Makes ``number`` a symbolic size of at least ``low``, which the expression ``text`` fetches at each call."""
         number.relations, number.text, number.low = self, text, low
+        self.symbols.append(number)
         return number
+
+    def specialized(self) -> list[NumberProxy]:
+        """The symbols that decide a number which the program fixes to one value."""
+        names = {root.name for number in self._fixed for root in _roots(number)}
+        return [n for n in self.symbols if n.name in names]
 
     def fix(self, number: NumberProxy) -> None:
         """The program holds for the present value of a number only."""
@@ -73,6 +83,7 @@ class Relations:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
         else:
             self._conditions[f"{number.text} == {number.value!r}"] = None
+            self._fixed.append(number)
 
     def equal(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
         """Whether two sizes with known values are equal, which the program relies on from now on."""
@@ -86,6 +97,8 @@ class Relations:
         self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = None
         if is_equal:
             _unify(a, b)
+            if isinstance(a, int) != isinstance(b, int):
+                self._fixed.append(cast("NumberProxy", b if isinstance(a, int) else a))
         return is_equal
 
     def less(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
@@ -100,14 +113,25 @@ class Relations:
         return is_less
 
 
+def _roots(number: int | NumberProxy) -> Iterator[NumberProxy]:
+    """The symbols that a number is computed of."""
+    if isinstance(number, int):
+        return
+    if number.origin is None:
+        yield number
+    else:
+        for part in number.origin[1]:
+            yield from _roots(part)
+
+
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
-    """Makes two sizes that are equal the same linear form, where one of them is a symbol of its own."""
-    for x, y in ((b, a), (a, b)):
-        if not isinstance(x, int) and x.form is None:
-            form = intervals.linear(y)
-            if x.name not in form.terms:
-                x.form = form
-                return
+    """Makes two sizes that are equal the same linear form: a number that they are made of is written in terms of the others."""
+    difference = intervals.linear(a).plus(intervals.linear(b), -1)
+    for number, k in reversed(difference.terms.values()):
+        if abs(k) == 1 and number.form is None:
+            rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
+            number.form = rest.times(-k)
+            return
 
 
 def value_of(n: int | NumberProxy) -> int | None:
@@ -145,8 +169,10 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
         return value
     if isinstance(b, int) and b == _NEUTRAL.get(operation):
         return a
-    if operation == "mul" and isinstance(a, int) and a in (0, 1):
-        return b if a else 0
+    if operation == "mul" and any(isinstance(x, int) and x == 0 for x in (a, b)):
+        return 0
+    if operation == "mul" and isinstance(a, int) and a == 1:
+        return b
     if operation == "add" and isinstance(a, int) and a == 0:
         return b
     number: Any = b if isinstance(a, int) else a
@@ -346,10 +372,9 @@ def extent(n: int | NumberProxy) -> int | Extent:
 
 
 def extents(shape: Any) -> tuple[Any, ...] | None:
-    """The dimensions of a shape to compute with; ``None`` if only the running program knows one."""
-    if any(value_of(n) is None for n in shape):
-        return None
-    return tuple(map(extent, shape))
+    """The dimensions of a shape, or of extents, to compute with; ``None`` if only the running program knows one."""
+    numbers = tuple(map(number_of, shape))
+    return None if any(value_of(n) is None for n in numbers) else tuple(map(extent, numbers))
 
 
 _FUNCTIONS = {

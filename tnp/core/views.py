@@ -210,7 +210,9 @@ def _write_flip(a: TensorProxy, new: TensorProxy, dims: Any) -> Any:
 
 @_inverse(prims.broadcast_in_dim)
 def _write_broadcast(a: TensorProxy, new: TensorProxy, shape: Any, dims: Any) -> Any:
-    if sizes.equal(a.numel, sizes.product(tuple(shape))) is not True:
+    source = dict(zip(dims, a.shape))
+    is_longer = any(sizes.equal(n, source.get(d, 1)) is not True for d, n in enumerate(shape))
+    if is_longer and sizes.equal(sizes.count(a.shape), sizes.count(tuple(shape))) is not True:
         raise read_only(a)
     return prims.reshape(new, a.shape)
 

@@ -506,6 +506,10 @@ class FusionExecutor(Executor):
         instead of being left whole to the next executors."""
         return False
 
+    def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
+        """Whether the operation ``bsym``, which has symbolic sizes, would be compiled if its sizes were known, and is not."""
+        return False
+
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         """The key of the operation ``bsym``: all operations of a region have equal keys."""
         return None

@@ -32,7 +32,8 @@ def _numbers_only(*args: Any) -> bool:
 def _printer(name: str) -> Any:
     def infix(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         a, b = (literal(x, context) for x in bsym.args)
-        return f"{bsym.output.name} = {a} {_INFIX[name]} {b}"
+        left = f"({a})" if a.startswith("-") else a  # a power binds more tightly than a sign
+        return f"{bsym.output.name} = {left} {_INFIX[name]} {b}"
 
     def prefix(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         return f"{bsym.output.name} = {_PREFIX[name]}{literal(bsym.args[0], context)}"

@@ -48,6 +48,8 @@ def explain(f: Any) -> Explanation:
             lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
             continue
         lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
+        if symbols := [n.text for n in entry.prologue.relations.symbols]:
+            lines.append(f"  for any {', '.join(symbols)}")
         lines += [f"  {line}" for line in _claims(entry.traces)]
         for b in entry.traces[-1].body:
             if isinstance(b.sym, FusedSymbol):

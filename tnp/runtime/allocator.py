@@ -42,12 +42,12 @@ __all__ = ["empty", "pool_info", "pooled_array", "serves_kernels", "trim"]
 MB = 1 << 20
 
 #: smaller blocks are never kept
-LARGE = MB
+LARGE = launcher.LARGE
 #: from here on, blocks are mapped and aligned to huge pages
 HUGE = 4 * MB
 HUGE_PAGE = 2 * MB
 #: more than there are addresses
-TOO_LARGE = 1 << 60
+TOO_LARGE = launcher.TOO_LARGE
 
 #: flags of new arrays in C's and in Fortran's order: contiguous, aligned, writeable
 NEW_ARRAY = {"C": launcher.CARRAY, "F": launcher.FARRAY}

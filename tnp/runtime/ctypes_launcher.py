@@ -44,15 +44,26 @@ def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owne
     if len(args) != len(spec.inputs) or not all(map(_fits, spec.inputs, args)):
         return slow(*args)
     data = [a if x.kind in ("array", "dense") else _number(x, a) for x, a in zip(spec.inputs, args)]
+    dims = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in data]
+    given = (ctypes.c_void_p * (len(spec.inputs) + len(spec.outputs) + RECORD_WORDS + len(dims)))()
+    given[: len(data)] = [a.ctypes.data for a in data]
+    given[len(given) - len(dims) :] = [ctypes.addressof(d) for d in dims]
+    shapes = (ctypes.c_int64 * max(1, sum(len(x.shape) for x in spec.outputs)))()
+    if spec.sizes and ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(spec.sizes)(given, shapes):
+        return slow(*args)
+    sized = iter(shapes)
     try:
         for x in spec.outputs:
-            if x.kind == "input":
+            if x.kind == "sized":
+                data.append(np.ndarray(tuple(next(sized) for _ in x.shape), x.dtype))
+            elif x.kind == "input":
                 data.append(data[x.index])
             else:
                 data.append(np.ndarray(x.shape, x.dtype, strides=x.strides) if x.kind == "array" else _number(x, 0))
     except (MemoryError, ValueError):
         return slow(*args)
-    slots = (ctypes.c_void_p * (len(data) + RECORD_WORDS))(*[a.ctypes.data for a in data])
+    slots = given
+    slots[: len(data)] = [a.ctypes.data for a in data]
     code = kernel(slots)
     if code == FAILED:
         return slow(*args, ctypes.addressof(slots))
@@ -93,7 +104,7 @@ def _result(x: Output, data: np.ndarray, args: Sequence[Any]) -> Any:
     """The output ``x``, which the kernel wrote to ``data``."""
     if x.kind == "input":
         return args[x.index]
-    if x.kind == "array":
+    if x.kind in ("array", "sized"):
         return data
     return data[()] if x.kind == "scalar" else INPUT_KINDS[x.kind][1](data[()])
 

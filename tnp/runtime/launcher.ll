@@ -40,10 +40,14 @@ entry:
   %inputs = call i64 @word(ptr %descriptor, i64 2)
   %outputs = call i64 @word(ptr %descriptor, i64 3)
   %both = add i64 %inputs, %outputs
-  %words = add i64 %both, $record_words
+  %dims.position = add i64 %both, $record_words
+  %words = add i64 %dims.position, %inputs
   %slots = alloca ptr, i64 %words, align 16
   %numbers = alloca [16 x i8], i64 %both, align 16
   %results = alloca ptr, i64 %outputs, align 16
+  %dims.of = getelementptr ptr, ptr %slots, i64 %dims.position
+  %sized.dims = call i64 @word(ptr %descriptor, i64 9)
+  %shapes = alloca i64, i64 %sized.dims, align 16
   %in.records = getelementptr i64, ptr %descriptor, i64 $header
   %in.words = mul i64 %inputs, $record
   %out.records = getelementptr i64, ptr %in.records, i64 %in.words
@@ -52,7 +56,7 @@ entry:
 in.head:
   %i = phi i64 [ 0, %entry ], [ %i.next, %in.next ]
   %in.more = icmp ult i64 %i, %inputs
-  br i1 %in.more, label %in.type, label %out.head
+  br i1 %in.more, label %in.type, label %sizes.check
 in.type:
   %in.offset = mul i64 %i, $record
   %in = getelementptr i64, ptr %in.records, i64 %in.offset
@@ -126,6 +130,8 @@ dim.next:
   %k.next = add i64 %k, 1
   br label %dim.head
 array.data:
+  %dims.at = getelementptr ptr, ptr %dims.of, i64 %i
+  store ptr %shape, ptr %dims.at
   %data = call ptr @pointer(ptr %arg, i64 $data)
   store ptr %data, ptr %slot
   br label %in.next
@@ -160,8 +166,17 @@ in.next:
   %i.next = add i64 %i, 1
   br label %in.head
 
+sizes.check:
+  %sizes = call ptr @pointer(ptr %descriptor, i64 8)
+  %has.sizes = icmp ne ptr %sizes, null
+  br i1 %has.sizes, label %sizes.compute, label %out.head
+sizes.compute:
+  %sizes.code = call i64 %sizes(ptr %slots, ptr %shapes)
+  %sizes.fit = icmp eq i64 %sizes.code, 0
+  br i1 %sizes.fit, label %out.head, label %declined
+
 out.head:
-  %j = phi i64 [ 0, %in.head ], [ %j.next, %out.made ]
+  %j = phi i64 [ 0, %sizes.check ], [ 0, %sizes.compute ], [ %j.next, %out.made ]
   %out.more = icmp ult i64 %j, %outputs
   br i1 %out.more, label %out.kind, label %run
 out.kind:
@@ -181,6 +196,7 @@ out.kind:
     i64 $out_array, label %out.array
     i64 $out_pooled, label %out.pooled
     i64 $out_input, label %out.input
+    i64 $out_sized, label %out.sized
   ]
 out.array:
   call void @Py_IncRef(ptr %out.descr)
@@ -193,8 +209,42 @@ out.pooled:
   %out.size = call i64 @word(ptr %out, i64 4)
   %pooled = call ptr %pool.function(ptr %pool, ptr %out.descr, i32 %out.nd, ptr %out.shape, ptr %out.strides, i64 %out.size, i32 %out.flags)
   br label %out.new
+out.sized:
+  %sized.offset = call i64 @word(ptr %out, i64 3)
+  %sized.shape = getelementptr i64, ptr %shapes, i64 %sized.offset
+  %itemsize = call i64 @word(ptr %out, i64 4)
+  br label %bytes.head
+bytes.head:
+  %b = phi i64 [ 0, %out.sized ], [ %b.next, %bytes.next ]
+  %bytes = phi i64 [ %itemsize, %out.sized ], [ %bytes.product, %bytes.next ]
+  %bytes.more = icmp ult i64 %b, %out.nd.word
+  br i1 %bytes.more, label %bytes.next, label %bytes.known
+bytes.next:
+  %bytes.dim = call i64 @word(ptr %sized.shape, i64 %b)
+  %bytes.pair = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %bytes, i64 %bytes.dim)
+  %bytes.low = extractvalue { i64, i1 } %bytes.pair, 0
+  %bytes.over = extractvalue { i64, i1 } %bytes.pair, 1
+  %bytes.product = select i1 %bytes.over, i64 -1, i64 %bytes.low
+  %b.next = add i64 %b, 1
+  br label %bytes.head
+bytes.known:
+  %sized.pool.function = call ptr @pointer(ptr %descriptor, i64 5)
+  %sized.pool = call ptr @pointer(ptr %descriptor, i64 6)
+  %sized.over = sub i64 %bytes, $large
+  %sized.is.large = icmp ult i64 %sized.over, $large_range
+  %sized.has.pool = icmp ne ptr %sized.pool.function, null
+  %sized.pools = and i1 %sized.is.large, %sized.has.pool
+  br i1 %sized.pools, label %sized.pooled, label %sized.plain
+sized.pooled:
+  %sized.from.pool = call ptr %sized.pool.function(ptr %sized.pool, ptr %out.descr, i32 %out.nd, ptr %sized.shape, ptr null, i64 %bytes, i32 $carray)
+  br label %out.new
+sized.plain:
+  call void @Py_IncRef(ptr %out.descr)
+  %sized.type = call ptr @pointer(ptr %descriptor, i64 7)
+  %sized.from.numpy = call ptr @PyArray_NewFromDescr(ptr %sized.type, ptr %out.descr, i32 %out.nd, ptr %sized.shape, ptr null, ptr null, i32 0, ptr null)
+  br label %out.new
 out.new:
-  %new = phi ptr [ %plain, %out.array ], [ %pooled, %out.pooled ]
+  %new = phi ptr [ %plain, %out.array ], [ %pooled, %out.pooled ], [ %sized.from.pool, %sized.pooled ], [ %sized.from.numpy, %sized.plain ]
   %made = icmp ne ptr %new, null
   br i1 %made, label %out.data, label %out.failed
 out.data:
@@ -410,3 +460,4 @@ ask:
 }
 
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)

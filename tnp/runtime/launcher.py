@@ -91,7 +91,7 @@ class Output:
     ``kind``: ``"array"``: new, of ``shape`` and ``dtype``, its axes in any order but without gaps (``strides`` in bytes; C
     order without); ``"scalar"``: a NumPy scalar of ``dtype``;
     ``"int"``, ``"float"``, ``"bool"``, ``"complex"``: a Python number, which the kernel writes as numbers are passed in;
-    ``"input"``: the argument number ``index`` itself.
+    ``"input"``: the argument number ``index`` itself; ``"sized"``: a new array in C's order, of as many dimensions as ``shape``.
     """
 
     kind: str = "array"
@@ -103,11 +103,17 @@ class Output:
 
 @dataclass(frozen=True)
 class Spec:
-    """A kernel's arguments and results. ``single``: the only output is returned itself, not in a tuple."""
+    """A kernel's arguments and results. ``single``: the only output is returned itself, not in a tuple.
+
+    ``sizes`` is the address of ``i64 f(ptr %slots, ptr %shapes)``, which writes the dimensions of the sized outputs, one output
+    behind the other, and returns 0 if the kernel takes the arguments. Behind the record's words the slots of a call have, for each
+    input that is an array, the address of its dimensions.
+    """
 
     inputs: Sequence[Input]
     outputs: Sequence[Output]
     single: bool = False
+    sizes: int = 0
 
 
 # The C APIs, as functions of a module in IR
@@ -306,7 +312,8 @@ INPUT_KINDS: dict[str, tuple[int, Any]] = {
 }
 
 #: what an output's record says; ``"pooled"`` are large arrays, from the pool of allocator.py
-OUTPUT_KINDS = {"array": 0, "pooled": 1, "input": 2, "scalar": 3, "int": 4, "bool": 5, "float": 6, "complex": 7}
+OUTPUT_KINDS = {"array": 0, "pooled": 1, "input": 2, "scalar": 3, "int": 4, "bool": 5, "float": 6, "complex": 7,
+    "sized": 8}  # fmt: skip
 
 #: The clock by which ``tnp_poll`` knows when it has looked (``CLOCK_MONOTONIC_COARSE`` of Linux, ``CLOCK_MONOTONIC`` of macOS), and
 #: how many ms go by between two looks.
@@ -317,11 +324,14 @@ POLL = "call i1 @tnp_poll()"
 POLL_DECLARED = "declare i1 @tnp_poll() nounwind memory(inaccessiblemem: readwrite)"
 
 #: words of a descriptor before the records, of a record, and where a descriptor has the next one's address
-HEADER, RECORD, NEXT = 9, 8, 8
+HEADER, RECORD, NEXT = 11, 8, 10
+
+#: from how many bytes on, and up to how many, arrays come from the pool (allocator.py)
+LARGE, TOO_LARGE = 1 << 20, 1 << 60
 
 #: A descriptor: kernel, release the GIL, number of inputs, of outputs, single, function and argument for pooled outputs,
-#: type of arrays, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags, whether no other descr will do; for an int: low, high.
-#: An output: kind, descr, nd, dimensions, bytes, flags, strides (0: C order); or kind, index of the input.
+#: type of arrays, the function of sizes, how many dimensions it gives, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags, whether no other descr will do; for an int: low, high.
+#: An output of a size that is computed: kind, descr, nd, where its dimensions begin, bytes of an element. Any other: kind, descr, nd, dimensions, bytes, flags, strides (0: C order); or kind, index of the input.
 _LAUNCH = Template("\n" + Path(__file__).with_suffix(".ll").read_text())
 
 
@@ -330,7 +340,7 @@ def _launch_ir() -> str:
     kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
     kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
     return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT,
-        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED, poll_clock=POLL_CLOCK, poll_ms=POLL_MS)  # fmt: skip
+        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED, poll_clock=POLL_CLOCK, poll_ms=POLL_MS, large=LARGE, large_range=TOO_LARGE - LARGE, carray=CARRAY)  # fmt: skip
 
 
 @functools.cache
@@ -388,6 +398,8 @@ def check_spec(spec: Spec) -> None:
     for x in spec.outputs:
         if x.kind not in OUTPUT_KINDS or x.kind == "pooled":
             raise ValueError(f"unknown kind of output {x.kind!r}")
+        if x.kind == "sized" and not spec.sizes:
+            raise ValueError("nothing gives the size of a sized output")
         if x.kind == "input" and not 0 <= x.index < len(spec.inputs):
             raise ValueError(f"there is no input {x.index}")
         if (
@@ -397,7 +409,7 @@ def check_spec(spec: Spec) -> None:
         ):
             raise ValueError(f"an array of shape {x.shape} does not fill its memory with strides {x.strides}")
     for x in (*spec.inputs, *spec.outputs):
-        if x.kind in ("array", "dense", "scalar") and np.dtype(x.dtype).hasobject:
+        if x.kind in ("array", "dense", "scalar", "sized") and np.dtype(x.dtype).hasobject:
             raise ValueError(f"kernels do not take {x.dtype}")
         if x.kind == "scalar" and (np.dtype(x.dtype).kind not in SCALAR_KINDS or np.dtype(x.dtype).itemsize > 16):
             raise ValueError(f"kernels do not take scalars of {x.dtype}")
@@ -484,6 +496,7 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
         return ctypes.addressof(array)
 
     pool = (0, 0)
+    dims = 0
     records: list[list[int]] = []
     for x in spec.inputs:
         number, kind_type = INPUT_KINDS[x.kind]
@@ -507,14 +520,31 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
         if x.kind == "input":
             records.append([number, x.index])
             continue
-        dtype = np.dtype(x.dtype) if x.kind in ("array", "scalar") else None
+        dtype = np.dtype(x.dtype) if x.kind in ("array", "scalar", "sized") else None
+        if x.kind == "sized":
+            assert dtype is not None
+            records.append([number, address(dtype), len(x.shape), dims, dtype.itemsize])
+            dims += len(x.shape)
+            pool = pooled_array(LARGE) or pool
+            continue
         size = math.prod(x.shape) * dtype.itemsize if x.kind == "array" else 0
         flags = 0  # what NumPy gives an array that it makes
         if found := pooled_array(size):
             number, pool, flags = OUTPUT_KINDS["pooled"], found, CARRAY
         strides = 0 if x.strides is None else integers(x.strides)
         records.append([number, address(dtype), len(x.shape), integers(x.shape), size, flags, strides])
-    words = [kernel, int(release_gil), len(spec.inputs), len(spec.outputs), int(spec.single), *pool, id(np.ndarray), 0]
+    words = [
+        kernel,
+        int(release_gil),
+        len(spec.inputs),
+        len(spec.outputs),
+        int(spec.single),
+        *pool,
+        id(np.ndarray),
+        spec.sizes,
+        dims,
+        0,
+    ]
     for record in records:
         words += record + [0] * (RECORD - len(record))
     return (ctypes.c_int64 * len(words))(*words), kept

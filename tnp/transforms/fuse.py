@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import languages, prims
+from tnp.core import languages, prims, symbols
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
 from tnp.core.symbols import is_symbol
@@ -239,7 +239,13 @@ def _unfused(
     first = group[0]
     ours = first.fuser.array_kind if isinstance(first, Fusable) else None
     given = {p.name: _in_library(p, ours, alone) for p in inputs}
-    alone.args = list(given.values())
+    sizes = {
+        n.name: (k, d, n)
+        for k, p in enumerate(inputs)
+        for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ())
+        if isinstance(n, NumberProxy) and symbols.value_of(n) is not None and n.name not in given
+    }
+    alone.args = [*given.values(), *(n for _, _, n in sizes.values())]
     with tracing(alone):
         for p in alone.args:
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
@@ -258,7 +264,22 @@ def _unfused(
             prims.copy_(made[k], given[inputs[j].name])
         alone.output = fresh[0] if len(fresh) == 1 else fresh if fresh else None
         prims.python_return(alone.output)
-    return run_unfused(alone)
+    function = run_unfused(alone)
+    places = {q.name: k for k, q in enumerate(given.values())}
+    taken = function.__code__.co_varnames[: function.__code__.co_argcount]
+    if list(taken) == list(places):
+        return function
+
+    def run(*values: Any) -> Any:
+        def value(name: str) -> Any:
+            if name in places:
+                return values[places[name]]
+            k, d, _ = sizes[name]
+            return values[k].shape[d]
+
+        return function(*map(value, taken))
+
+    return run
 
 
 def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:

@@ -117,7 +117,7 @@ def _viewed_by_results(trace: Trace) -> set[str]:
     for bsym in trace.bound_symbols:
         a = bsym.args[0] if bsym.args and OpTags.VIEW in bsym.operation.tags else None
         if isinstance(a, TensorProxy) and not a.ndim and not a.scalar:
-            views.update((p.name, a.name) for p in bsym.flat_outputs)
+            views.update((p.name, a.name) for p in bsym.flat_outputs if p.name != a.name)
     roots = set()
     for p in trace.bound_symbols[-1].flat_inputs:
         name = p.name

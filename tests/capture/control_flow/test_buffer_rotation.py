@@ -78,6 +78,8 @@ def test_buffers_that_take_turns_in_iterations_of_an_index():
 
     jitted = same_as_eager(f, lambda: (np.arange(20.0), np.ones(20)), lambda: (np.arange(21.0), np.ones(21)))
     assert source(jitted).count("for ") == 1
+    jitted = tnp.jit(f)
+    jitted(np.arange(20.0), np.ones(20))
     assert "[n" not in tnp.last_traces(jitted)[0].python()
 
 

@@ -133,7 +133,7 @@ STAGES = ("np.tanh(x)[1:] - np.tanh(x)[:-1]", "x[2:] * 0.5 + x[:-2]", "np.sqrt(x
           "x[1:] * y[: len(x) - 1, : x.shape[1]]", "x + y[3 : 3 + len(x), : x.shape[1]]")  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(STAGES), min_size=2, max_size=6), st.integers(0, 3), st.booleans())
 def test_chains(tmp_path_factory, stages, seed, store):
     body = "".join(f"    x = {stage}\n" for stage in stages)

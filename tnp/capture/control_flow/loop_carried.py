@@ -52,14 +52,14 @@ def carried_handle(
     trace = active.current().trace
     fresh = trace.make_name(f"{name}_")
     if isinstance(init, TensorProxy):
-        stays = [(type(n) is int or symbols.is_symbol(n)) and d not in varying for d, n in enumerate(init.shape)]
-        if any(sizes.bound_or_none(n) is None for n, stay in zip(init.shape, stays) if not stay):
+        fixed = {d for d, n in enumerate(init.shape) if symbols.value_of(n) is not None and d not in varying}
+        if any(sizes.bound_or_none(n) is None for d, n in enumerate(init.shape) if d not in fixed):
             return None
         shape = tuple(
-            n if stays[d] else NumberProxy(None, int, bound=sizes.bound(n), low=0) for d, n in enumerate(init.shape)
+            n if d in fixed else NumberProxy(None, int, bound=sizes.bound(n), low=0) for d, n in enumerate(init.shape)
         )
         proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
-        loose = is_loose or (len(shape) > 1 and not all(stays))
+        loose = is_loose or (len(shape) > 1 and symbols.extents(shape) is None)
         handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)
         return init, proxy, handle
     if init is None:

@@ -29,7 +29,7 @@ from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes
+from tnp.core import prims, symbols
 from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
@@ -162,13 +162,25 @@ class Branch(Trial):
         """Whether both look at the same elements, and neither of two is an argument, which the caller would tell from the other."""
         if type(x) is not TracedArray or not is_same_array(y, x):
             return False
+        if x is not y and (self._may_be_callers(x) or self._may_be_callers(y)):
+            return False
         return x is y or x.storage.origin is None or all(h is not x and h is not y for h in self.tracer.inputs.arrays())
+
+    def _may_be_callers(self, x: TracedArray) -> bool:
+        """Whether a branch chose an array, maybe one of the caller's."""
+        candidates = {id(c) for c in self.tracer.choices.candidates(x) if c is not x}
+        return bool(candidates) and any(id(h) in candidates for h in self.tracer.inputs.arrays())
 
     def _own_object(self, value: Any, proxy: Any) -> Any:
         """The proxy of a value, for a view of all of an argument another one than the argument's."""
-        if type(value) is not TracedArray or value.scalar or value.storage.origin is None:
+        if type(value) is not TracedArray or value.scalar:
             return proxy
-        if not sizes.is_known(proxy.shape) or all(
+        chosen = (c for c in self.tracer.choices.chosen() if c is not value and is_same_array(value, c))
+        if any(map(self._may_be_callers, chosen)):
+            return view_of_all(proxy)
+        if value.storage.origin is None:
+            return proxy
+        if symbols.extents(proxy.shape) is None or all(
             value is h or h.__tnp_value__().name != proxy.name for h in self.tracer.inputs.arrays()
         ):
             return proxy
@@ -191,8 +203,11 @@ class Branch(Trial):
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
         the two are one."""
         x, y = a[0], b[0]
-        if x is y or self._is_one_array(x, y) or is_same_constant(x, y):
+        if x is y or is_same_constant(x, y):
             self.variables[name] = x
+            return None
+        if self._is_one_array(x, y):
+            self.variables[name] = _one_of(x, y)
             return None
         if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
             return self._merge_maybe(name, a, b, region)
@@ -320,6 +335,13 @@ def _leaves(x: Any) -> Iterator[Any]:
             yield from _leaves(y)
     else:
         yield x
+
+
+def _one_of(x: TracedArray, y: TracedArray) -> TracedArray:
+    """An array that is one of two objects, which look at the same elements."""
+    made = TracedArray(x.storage, x.path, x.__tnp_value__(), x.strides_ if same_layout(x, y) else None)
+    active.current().choices.add(made, (x, y))
+    return made
 
 
 def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:

@@ -27,7 +27,7 @@ from tnp.capture.speculation.trials import (
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes
+from tnp.core import prims, sizes, symbols
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.subtraces import Body
@@ -394,7 +394,9 @@ class Loop(Trial):
         pairs = list(zip(arg.shape, result.shape))
         limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
         if all(n is not None and m is not None and m <= n for n, m in limits):
-            changed = {d for d, (n, m) in enumerate(pairs) if sizes.equal(n, m) is not True and type(n) is int}
+            changed = {
+                d for d, (n, m) in enumerate(pairs) if symbols.value_of(n) is not None and sizes.equal(n, m) is not True
+            }
             self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,9 @@ class LiftedContainer:
 
     def changed(self) -> bool:
         """Whether the program changed it."""
-        if isinstance(self.made, (list, tuple)):
+        if isinstance(self.made, tuple):
+            return False
+        if isinstance(self.made, list):
             now: Any = self.made
         elif type(self.made) is dict:
             now = [*self.made, *self.made.values()]
@@ -32,13 +35,7 @@ class LiftedContainer:
             return self.made != set(self.contents)
         else:
             now = pytree.flatten(self.made)[0]
-        return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
-
-    def grew(self) -> bool:
-        """Whether it has more or fewer items than at first. This is quicker than :meth:`changed`."""
-        if isinstance(self.made, (list, tuple)):
-            return len(self.made) != len(self.contents)
-        return type(self.made) is dict and 2 * len(self.made) != len(self.contents)
+        return len(now) != len(self.contents) or not all(map(operator.is_, now, self.contents))
 
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""

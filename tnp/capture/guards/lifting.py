@@ -63,6 +63,10 @@ class Inputs:
         #: the expression that fetches each input proxy
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
+        #: symbolic sizes, which become inputs if the program computes with them
+        self.sizes: list[NumberProxy] = []
+        #: by the name of a symbol: the description of its array, and its dimension; or of an integer, and ``None``
+        self.dimensions: dict[str, tuple[str, int | None]] = {}
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
         self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
@@ -223,8 +227,9 @@ class Inputs:
             self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)
-        if kind is int and self.prologue.is_symbolic:
+        if kind is int and self.prologue.sizes.varies(source.description, value):
             self.prologue.relations.adopt(proxy, source.expression, None)
+            self.dimensions[proxy.name] = source.description, None
         self._add(proxy, source)
         if source.description.startswith(("global ", "closure variable ")):
             self.settings.add(proxy.name)
@@ -235,10 +240,14 @@ class Inputs:
         text = f"{source.expression}.shape[{dim}]"
         made = self.prologue.relations.adopt(NumberProxy(self.trace.make_name("n"), int, value), text)
         self.expressions[made.name] = text
+        self.sizes.append(made)
+        self.dimensions[made.name] = source.description, dim
         return made
 
     def with_sizes(self, bsyms: Iterable[BoundSymbol]) -> list[Proxy]:
         """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does."""
+        if not self.prologue.relations.symbols:
+            return self.proxies
         defined = {p.name for p in self.proxies}
         found: dict[str, Proxy] = {}
         for b in itertools.chain.from_iterable(map(with_parts, bsyms)):

@@ -6,6 +6,7 @@ A prologue is a generated function with the user's parameters. It checks guards 
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import re
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tnp.capture.guards.varying_sizes import VaryingSizes
 from tnp.core.printing import compile_source
 from tnp.core.symbols import LEAST, Relations
 
@@ -119,15 +121,35 @@ def same_dtype(x: np.dtype[Any], y: np.dtype[Any]) -> bool:
     return x == y and x.char == y.char and x.metadata == y.metadata
 
 
+#: names that a prologue has for other things than parameters, beside those of :mod:`builtins`
+_OWN_NAME = re.compile(r"_.*\d|fits\d+|alike\d+|ndarray|MISS|disjoint|same_dtype|same_float|computation")
+
+
+def _is_own(name: str) -> bool:
+    return hasattr(builtins, name) or _OWN_NAME.fullmatch(name) is not None
+
+
+def _variables(parameters: list[str]) -> list[str]:
+    """The names of parameters in a prologue: their own, unless these mean something else there."""
+    made: list[str] = []
+    for parameter in parameters:
+        name = parameter
+        while _is_own(name) or (name != parameter and (name in parameters or name in made)):
+            name += "_"
+        made.append(name)
+    return made
+
+
 class Prologue:
     """The guards and fetches of one trace, in the order in which they must run."""
 
     def __init__(self, parameters: list[str]) -> None:
         self.parameters = parameters
+        self.variables = _variables(parameters)
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
-        #: whether sizes of arrays are symbols
-        self.is_symbolic = False
+        #: which sizes of arrays are symbols
+        self.sizes = VaryingSizes()
         self.clear()
 
     def clear(self) -> None:
@@ -158,7 +180,7 @@ class Prologue:
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
-        made.relations, made.is_symbolic = self.relations, self.is_symbolic
+        made.relations, made.sizes = self.relations, self.sizes
         made.moves_arrays = self.moves_arrays
         return made
 
@@ -238,7 +260,7 @@ class Prologue:
         not find what they were made for; that is appended to ``checks``. With ``alike``, those of :meth:`check_together` are
         by ``alike0``, …, to which the values are appended.
         """
-        lines = [f"def prologue({', '.join(self.parameters)}):"]
+        lines = [f"def prologue({', '.join(self.variables)}):"]
         body: list[str] = []
         pending: list[str] = []
 
@@ -302,12 +324,17 @@ class Prologue:
         inputs: list[str],
         computation: Callable[..., Any],
         make_check: Callable[[Sequence[ArrayKind]], Callable[..., Any] | None] | None = None,
+        *,
+        with_sizes: bool = False,
     ) -> Callable[..., Any]:
         """The prologue as a function that calls ``computation`` when every guard holds.
 
         ``make_check`` makes a quick function that says whether arrays are of given kinds (anything but ``None``), or
-        ``None`` if it surely cannot.
+        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first.
         """
+        if with_sizes:
+            sizes = "".join(f"{n.text}, " for n in self.relations.symbols if n.form is None and n.low is not None)
+            inputs = [f"({sizes})", *inputs]
         context = {**self.context, "computation": computation}
         checks: list[list[ArrayKind]] = []
         groups: list[list[Any]] = []
@@ -324,7 +351,7 @@ class Prologue:
     def first_failure(self, values: tuple[Any, ...]) -> str | None:
         """The description of the first guard that fails for these arguments; ``None`` if all hold."""
         scope = dict(self.context)
-        scope.update(zip(self.parameters, values))
+        scope.update(zip(self.variables, values))
         for step in self.steps:
             try:
                 if isinstance(step, Guard):

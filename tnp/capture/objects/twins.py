@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable
@@ -123,7 +124,14 @@ def traced_members(kind: type) -> dict[str, Any]:
 
 def _runs_code_when_subclassed(kind: type) -> bool:
     made_by = [class_attribute(type(kind), name) for name in ("__new__", "__init__", "__prepare__")]
-    return any(is_user_function(getattr(f, "__func__", f)) for f in (kind.__init_subclass__, *made_by))
+    return any(_keeps_a_record(getattr(f, "__func__", f)) for f in (kind.__init_subclass__, *made_by))
+
+
+def _keeps_a_record(function: Any) -> bool:
+    """Whether what makes a class may put it into a registry, as metaclasses of libraries do; those of the standard library do not."""
+    if type(function) is not types.FunctionType:
+        return False
+    return (function.__module__ or "").partition(".")[0] not in sys.stdlib_module_names
 
 
 def make_class(kind: type, body: dict[str, Any]) -> type:

@@ -91,7 +91,8 @@ class Region:
         self.marked: list[tuple[Storage, Storage]] = []
         #: storages of which it is not known any more what they hold
         self.lost: list[Storage] = []
-        self._storages = {id(s): (s, s.value, s.origin, s.source, s.written) for s in tracer.inputs.storages}
+        #: the storages as they are behind the region if it is undone, and if it is not
+        self._before = self._storages = self._states()
         self._guards = dict(tracer.trace.value_guards)
         self._catching = tracer.catching
         self._must_run_eagerly = tracer.must_run_eagerly
@@ -104,6 +105,14 @@ class Region:
         if storage.serial < self.serial and id(storage) not in self.carried:
             raise Retrace(self, storage)
 
+    def _states(self) -> dict[int, Any]:
+        return {id(s): (s, s.value, s.origin, s.source, s.written) for s in self.tracer.inputs.storages}
+
+    def flush(self) -> None:
+        """Makes pending writes visible before the region, unless that is undone."""
+        self.tracer.flush()
+        self._storages = self._states()
+
     def open(self) -> None:
         """From here on, what is recorded is the region's."""
         trace = self.tracer.trace
@@ -113,9 +122,8 @@ class Region:
 
     def carry(self, storage: Storage, proxy: TensorProxy) -> None:
         """Inside the region ``storage`` holds what ``proxy`` stands for, in memory that stands for the storage's."""
-        self._storages.setdefault(
-            id(storage), (storage, storage.value, storage.origin, storage.source, storage.written)
-        )
+        for states in (self._before, self._storages):
+            states.setdefault(id(storage), (storage, storage.value, storage.origin, storage.source, storage.written))
         self.carried[id(storage)] = (storage, proxy)
         storage.set_value(proxy)
         storage.source = proxy.name
@@ -138,7 +146,7 @@ class Region:
     def close(self) -> list[BoundSymbol]:
         """Ends the recording and gives what was recorded. Storages are as before, except those made inside."""
         scope = self._end()
-        self._restore_storages()
+        self._restore_storages(self._storages)
         self._hand_on_marks()
         return scope
 
@@ -148,7 +156,7 @@ class Region:
             self._end()
         tracer = self.tracer
         del tracer.trace.statements[self._outer_length :]
-        self._restore_storages()
+        self._restore_storages(self._before)
         for storage, other in self.marked:
             storage.maybe_shared[:] = [s for s in storage.maybe_shared if s is not other]
         for storage in self.lost:
@@ -206,8 +214,8 @@ class Region:
             handle._seen = -1
         self.handles.clear()
 
-    def _restore_storages(self) -> None:
-        for storage, value, origin, source, written in self._storages.values():
+    def _restore_storages(self, states: dict[int, Any]) -> None:
+        for storage, value, origin, source, written in states.values():
             if storage.value is not value or storage.origin is not origin:
                 storage.set_value(value)
             storage.origin, storage.source, storage.written = origin, source, written

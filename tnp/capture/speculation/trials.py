@@ -181,7 +181,7 @@ class Trial:
             try:
                 if region.contents.too_many:
                     raise Failure("it can reach large lists or dicts")
-                self.tracer.flush()
+                region.flush()
                 return self.once(region)
             except Retrace as found:
                 region.undo()

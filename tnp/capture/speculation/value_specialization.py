@@ -105,6 +105,8 @@ class Specializer:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
         if proxy.name in self.specialized:
             return self.specialized[proxy.name]
+        if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size
+            return proxy.known()
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
         if self.evaluator is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
             raise needed
@@ -128,7 +130,7 @@ class Specializer:
         tracer = self.tracer
         body, names = _without_writes(tracer.trace.bound_symbols)
         wanted = names.get(proxy.name, proxy)
-        available = tracer.inputs.with_sizes(body) if tracer.inputs.prologue.is_symbolic else tracer.inputs.proxies
+        available = tracer.inputs.with_sizes(body)
         inputs = {p.name for p in available}
         found = _slice(body, [wanted], inputs)
         draws = found is not None and any(b.has_tag_inside(OpTags.RANDOM) for b in found)
@@ -218,7 +220,7 @@ def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> li
             definers.setdefault(p.name, b)
         for p in b.flat_outputs:
             for n in p.shape if isinstance(p, TensorProxy) else ():
-                if isinstance(n, NumberProxy):
+                if isinstance(n, NumberProxy) and n.relations is None:
                     definers.setdefault(n.name, b)
     found: dict[int, BoundSymbol] = {}
     needed = list(wanted)

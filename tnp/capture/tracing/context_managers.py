@@ -50,6 +50,8 @@ def _note_caught(tracer: Tracer, error: BaseException | None) -> None:
 
 def _is_of_an_operation(error: Exception) -> bool:
     """Whether ``error`` may be told otherwise than eager tells it."""
+    if type(error) is NameError and "free variable" in str(error):  # rewriting may make a variable free that is local
+        return True
     if "Traced" in str(error):  # the message names a traced value
         return True
     if isinstance(error, AttributeError):

@@ -13,7 +13,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import dtypes, languages, prims
+from tnp.core import dtypes, intervals, languages, prims
 from tnp.core.prims.elementwise import refuses_some
 
 if TYPE_CHECKING:
@@ -54,12 +54,36 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
         args = tuple(map(tracer.specializer.known, args))
         if not any(type(x) is TracedNumber for x in args):
             return _PYTHON_OPERATORS[method](*args)
+        if method == "pow":
+            _decide_kind_of_power(*args)
         numbers = [x.proxy if type(x) is TracedNumber else x for x in args]
         if refuses_some(method, numbers) or (method in _DIVISIONS and not args[1]):
             tracer.before_raising()
         result = languages.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
     return NUMPY.operate(tracer, method, *args)  # which leaves what takes another library's arrays to that
+
+
+def _decide_kind_of_power(base: Any, exponent: Any) -> None:
+    """Asks for the signs that decide what a power of Python numbers is: an integer to a negative one is a float, and a negative
+    number to one that is not whole is complex."""
+    kinds = [x.proxy.python_type if type(x) is TracedNumber else type(x) for x in (base, exponent)]
+    if complex in kinds or kinds[1] is bool:
+        return
+    if float not in kinds:
+        if type(exponent) is TracedNumber and _may_be_negative(exponent):
+            bool(operator.lt(exponent, 0))
+    elif kinds[1] is float and not (type(exponent) is float and exponent.is_integer()):
+        asks = type(base) is not TracedNumber or (base.proxy.value is not None and _may_be_negative(base))
+        if asks and base < 0 and type(exponent) is TracedNumber:
+            float(exponent)
+
+
+def _may_be_negative(number: TracedNumber) -> bool:
+    if number.proxy.python_type is float:
+        return True
+    least = intervals.linear(number.proxy).interval()[0]
+    return least is None or least < 0
 
 
 def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> Any:

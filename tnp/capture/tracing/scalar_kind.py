@@ -101,6 +101,9 @@ class TracedEither:
     def __bool__(self) -> bool:
         return bool(self.scalar)
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(self.settled(), *args, **kwargs)
+
     def __float__(self) -> float:
         return float(self.scalar)
 
@@ -216,7 +219,7 @@ def larger_or_smaller(better: TracedArray, x: Any, best: Any) -> TracedEither | 
         return None
     tracer = active.current()
     flag = tracer.call(prims.item, (better,), {})
-    if type(x) is not TracedArray:
+    if not isinstance(x, (TracedArray, np.generic)):
         flag = TracedNumber(languages.core.method("logical_not")(flag.proxy))
     return TracedEither(select(better, x, best), flag, kinds[1])
 

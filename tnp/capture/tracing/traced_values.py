@@ -237,7 +237,7 @@ class TracedArray:
         count = len(self)
         if count > _MOST_ROWS:  # a loop of that many iterations would not be written out either
             raise NeedsEager(f"it takes {count:,} rows out of an array, one by one")
-        return iter([self[i] for i in range(count)])
+        return (self[i] for i in range(count))  # scalars are read when it comes to them
 
     def __getitem__(self, key: Any) -> Any:
         return self.library.getitem(_tracer.current(), self, key)
@@ -394,6 +394,9 @@ class TracedNumber:
         if not hasattr(kind, name):  # of whatever value
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsValue(f"a function that tnp does not trace makes an array of the number {self.proxy.name}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return _tracer.current().ufunc(ufunc, method, inputs, kwargs)

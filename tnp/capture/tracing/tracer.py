@@ -361,7 +361,7 @@ class Tracer:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
-        if any(c.grew() for c in self.inputs.containers):  # what it takes back later stays if this raises
+        if any(c.changed() for c in self.inputs.containers):  # what it takes back later stays if this raises
             raise NeedsEager("it changes a container that was passed to it, and then does what may raise")
         self.flush()
         self.may_lose_stores = self.may_lose_stores or any(map(holds_others, self.inputs.shadows))

@@ -16,6 +16,7 @@ from tnp.core import dtypes, intervals, symbols
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import (
     check,
     check_kind,
@@ -55,6 +56,10 @@ _DIVISIONS = _BY_ZERO | {"pow", "left_shift", "right_shift"}
 _PARTIAL = frozenset(row.name for row in ROWS if row.number.startswith("math.") and not row.total)
 
 
+#: integers of more bits take long to compute
+MOST_BITS = 1_000_000
+
+
 def refuses_some(name: str, args: Sequence[Any]) -> bool:
     """Whether an operation on Python numbers, some of which are known only when the program runs, may raise then.
 
@@ -73,12 +78,22 @@ def refuses_some(name: str, args: Sequence[Any]) -> bool:
     return name in _PARTIAL and any(isinstance(a, NumberProxy) for a in args)
 
 
+def _check_bits(name: str, a: Any, b: Any) -> None:
+    """Raises :class:`NeedsEager` for a huge integer: tracing may try an iteration that does not come."""
+    if isinstance(a, int) and isinstance(b, int) and abs(a) > 1:
+        bits = b * (a.bit_length() if name == "pow" else 1)
+        if bits > MOST_BITS:
+            raise NeedsEager(f"it computes an integer of more than {MOST_BITS:,} bits")
+
+
 def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[Any, ...]) -> NumberProxy:
     check(function is not None, lambda: f"{row.name} does not take Python numbers", TypeError)
     assert function is not None
     types = [a.python_type if isinstance(a, NumberProxy) else type(a) for a in args]
     values = [a.value if isinstance(a, NumberProxy) else a for a in args]
     if None not in values:
+        if row.name in ("pow", "left_shift"):
+            _check_bits(row.name, *values)
         value = function(*values)
         result = NumberProxy(None, type(value), value)
         intervals.note_result(result, row.name, args)

@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import Any
 
 from tnp.core.proxies import TensorProxy
-from tnp.core.subtraces import is_control_flow
+from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import indexing, loop_ir, lowering_rules, program, views  # noqa: F401 — some register rules
-from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
+from tnp.executors.llvm.graph import RULES, Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
 from tnp.executors.llvm.region import FusedRegion
@@ -65,6 +65,15 @@ class LLVMExecutor(FusionExecutor):
         if loop_ir.is_symbolic(bsym):
             return is_available() and loop_ir.takes(bsym)
         return is_available() and takes(bsym)
+
+    def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
+        if is_control_flow(bsym):
+            return any(loop_ir.is_symbolic(b) for body in bodies_of(bsym) for b in body.bound_symbols)
+        if not loop_ir.is_symbolic(bsym) or loop_ir.takes(bsym):
+            return False
+        if bsym.subsymbols:
+            return any(map(self.needs_known_sizes, bsym.subsymbols))
+        return bsym.sym.name in RULES
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tnp.core import dtypes, prims
+from tnp.core import dtypes, prims, symbols
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.graph_utils import reached
@@ -75,6 +75,8 @@ class Node:
         self.dtype = dtype
         self.params = params
         self.position = position
+        #: the array whose memory the program has it in: its axes lie as in that
+        self.layout: Node | None = None
         self._take(args)
 
     def _take(self, args: Sequence[Any]) -> None:
@@ -342,9 +344,11 @@ class Lowering:
         self.position = 0
 
     def node(self, x: Any) -> Any:
-        """The node of a proxy; a number as it is."""
+        """The node of a proxy, or the extent of a symbolic size; a number as it is."""
         if isinstance(x, Proxy):
             if x.name not in self.nodes:
+                if isinstance(x, NumberProxy) and symbols.value_of(x) is not None:
+                    return symbols.Provable(x)
                 raise Refused(f"{x.name} is no array of the region")
             return self.nodes[x.name]
         return x
@@ -442,6 +446,10 @@ class Lowering:
         if base.op == "input" and not is_version_of(made, base):
             # All of an array that the region was given is replaced: written to its memory, not to new one.
             self.nodes[bsym.output.name] = self.update(base, made)
+        elif len(made.shape) > 1 and not is_version_of(made, base):
+            made = self.make("copy", made.shape, made.dtype, (made,))
+            made.layout = base
+            self.nodes[bsym.output.name] = made
 
 
 def is_version_of(node: Node, base: Node) -> bool:

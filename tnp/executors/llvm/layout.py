@@ -86,8 +86,20 @@ def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Nod
     found: dict[Node, Strides] = {n: s or () for n, s in zip(graph.inputs, inputs)}
     for node in sorted(graph.nodes, key=lambda n: n.position):
         if node not in found:
-            found[node] = _strides(node, found)
+            _find_strides(node, found)
     return found
+
+
+def _find_strides(node: Node, found: dict[Node, Strides]) -> Strides:
+    if node not in found:
+        if node.layout is not None:
+            order = axis_order(node.shape, [_find_strides(node.layout, found)])
+            found[node] = contiguous(node.shape, order, node.dtype.itemsize)
+        else:
+            for source in node.sources:
+                _find_strides(source, found)
+            found[node] = _strides(node, found)
+    return found[node]
 
 
 def _strides(node: Node, found: dict[Node, Strides]) -> Strides:

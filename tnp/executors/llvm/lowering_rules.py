@@ -27,12 +27,18 @@ def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
     return tuple(a.dtype for a in bsym.args if isinstance(a, TensorProxy))
 
 
+_ORDERS = ("lt", "le", "gt", "ge")
+
+
 def _is_supported(bsym: BoundSymbol) -> bool:
     if not isinstance(bsym.output, TensorProxy):
         return False
     if bsym.sym is prims.pow and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
         return False  # a negative power of an integer is an error
-    return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
+    operands = _operand_dtypes(bsym)
+    if bsym.output.scalar and bsym.sym.name in _ORDERS and any(d.kind == "c" for d in operands):
+        return False  # Python's operators on NumPy's complex scalars order NaNs otherwise than its ufuncs do
+    return scalars.supports(bsym.sym.name, operands)
 
 
 def _is_natural(x: Any) -> bool:
@@ -178,7 +184,7 @@ def _var(lowering: Lowering, output: TensorProxy, a: Node, dims: Any, *, correct
     total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
     known = isinstance(count, int)
     mean = lowering.make("div", output.shape, a.dtype, (total, float(count) if known else count))
-    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
+    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims), repeats=True)
     distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
     squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
     total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)

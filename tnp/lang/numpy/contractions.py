@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
@@ -171,8 +171,23 @@ def dot(a: Any, b: Any) -> TensorProxy:
     """
     a, b = _operands(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return clang.mul(a, b)
+        return _scaled(a, b)
     return contract(a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
+
+
+def _scaled(a: TensorProxy, b: TensorProxy) -> TensorProxy:
+    """The product with a 0-d operand. For vectors and matrices, NumPy calls a routine of BLAS that adds the product to zeros, and
+    adds nothing if the operand is 0."""
+    product = clang.mul(a, b)
+    array, factor = (b, a) if a.ndim == 0 else (a, b)
+    if array.ndim not in (1, 2) or product.dtype not in _OF_BLAS:
+        return product
+    is_added = clang.logical_or(clang.ne(factor, 0), clang.isfinite(array))
+    return clang.add(clang.where(is_added, product, 0.0), 0.0)
+
+
+#: the dtypes of BLAS
+_OF_BLAS = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
 @npsymbol(tags=(OpTags.PRODUCT,))
@@ -187,7 +202,7 @@ def inner(a: Any, b: Any, /) -> TensorProxy:
     """The sum of products over the last dimensions; a 0-d operand multiplies."""
     a, b = _operands(a, b)
     if a.ndim == 0 or b.ndim == 0:
-        return clang.mul(a, b)
+        return _scaled(a, b)
     return contract(a, b, (a.ndim - 1,), (b.ndim - 1,))
 
 

@@ -14,7 +14,15 @@ from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, size_or_int, static_int
+from tnp.lang.numpy.operands import (
+    as_array,
+    as_array_with,
+    as_integer,
+    as_item,
+    normalize_operand,
+    size_or_int,
+    static_int,
+)  # fmt: skip
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -374,6 +382,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     repeats = symbols.as_dimension(repeats) if symbols.is_symbol(repeats) else repeats
     if symbols.is_symbol(repeats):
         return clang.repeat_dim(made, repeats, dim)
+    if not isinstance(repeats, TensorProxy):
+        repeats = [as_integer(n) for n in repeats] if isinstance(repeats, (list, tuple)) else as_integer(repeats)
     counts = _static(repeats, "how often np.repeat repeats")
     counts = counts if isinstance(counts, list) else [counts]
     (length,) = sizes.extents(made.shape[dim : dim + 1], "np.repeat")

@@ -68,6 +68,8 @@ def _diagonal(k: Any) -> int:
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
     """The shape of a triangle; negative lengths mean none, and bools are numbers."""
+    if any(isinstance(n, TensorProxy) and n.dtype.kind not in "iu" for n in (rows, columns)):
+        raise NeedsEager("the size of a triangle is no integer")
     lengths = (int(n) if type(n) is bool else n for n in (rows, rows if columns is None else columns))
     return [max(n, 0) if type(n) is int else n for n in shape_argument(tuple(lengths))]
 

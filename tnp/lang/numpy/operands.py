@@ -17,6 +17,7 @@ from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 __all__ = [
     "as_array",
     "as_array_with",
+    "as_integer",
     "as_item",
     "axes",
     "axis",
@@ -282,3 +283,10 @@ def ufunc_axes(ndim: int, x: Any) -> tuple[int, ...]:
         axis(1, x)
         return ()
     return axes(ndim, x)
+
+
+def as_integer(n: Any) -> Any:
+    """A count, which NumPy makes an integer even if it is a float."""
+    if isinstance(n, NumberProxy) and n.python_type is float:
+        n = n.known()
+    return int(n) if isinstance(n, (float, np.floating)) else n

@@ -152,7 +152,8 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
             return reduce(a, dims)
         if identity is None and start is None:
             left = tuple(n for d, n in enumerate(a.shape) if d not in dims)
-            if builtins.any(type(n) is int and n == 0 for n in left):
+            none = [type(n) is int and n == 0 for n in a.shape]
+            if builtins.any(none) and not builtins.any(none[d] for d in dims):
                 return clang.full(left, 0, dtype=a.dtype, device=a.device)
         result = reduce(a, dims)
         return result if start is None else _COMBINE[name](start, result)

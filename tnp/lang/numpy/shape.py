@@ -13,7 +13,15 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, listed, size_or_int, static_int
+from tnp.lang.numpy.operands import (
+    as_array,
+    as_array_with,
+    as_integer,
+    integer_or_eager,
+    listed,
+    size_or_int,
+    static_int,
+)  # fmt: skip
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -243,7 +251,8 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
 @npsymbol(returns="array")
 def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
-    a, shift, axis = as_array(a), listed(shift), listed(axis)
+    a, axis = as_array(a), listed(axis)
+    shift = [as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else as_integer(listed(shift))
     if axis is None:
         return clang.reshape(_rolled(clang.reshape(a, (-1,)) if a.ndim != 1 else a, _total(shift), 0), a.shape)
     dims = [one_axis(a.ndim, d) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]

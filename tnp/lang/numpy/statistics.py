@@ -228,9 +228,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
     is_list = isinstance(x, (list, tuple))
     x = as_array(x)
     if not (is_list and x.shape == (0,)):
-        ask_numpy(
-            np.bincount, TensorProxy(like=x, shape=(1,))
-        )  # unsigned integers of 64 bits are taken from NumPy 2.4 on
+        if is_list and x.dtype.kind not in "biu":
+            raise NeedsEager("np.bincount warns of a list whose numbers are not all integers")
+        ask_numpy(np.bincount, TensorProxy(like=x, shape=(1,)))  # uint64 is taken from NumPy 2.4 on
     check(x.ndim == 1, lambda: "object of too small depth for desired array")
     least = static_int(minlength, "minlength")
     check(least >= 0, lambda: "'minlength' must not be negative")

@@ -263,10 +263,11 @@ class NumpyLibrary(Operators, Subscripts):
         setter(tracer, a, value)
 
     def rounded(self, tracer: Tracer, a: TracedArray, digits: Any) -> Any:
+        if not a.scalar or a._element_type.kind in "bc":
+            name = a.dtype.type.__name__ if a.scalar else "ndarray"
+            raise TypeError(f"type numpy.{name} doesn't define __round__ method")
         if digits is None:
             return round(a.known_scalar("round()"))
-        if a.scalar and a._element_type.kind == "c":
-            raise TypeError(f"type numpy.{a.dtype.name} doesn't define __round__ method")
         return tracer.call(lnp.round, (a, digits), {})
 
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:

@@ -11,7 +11,6 @@ from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbols import LEAST
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 
@@ -42,8 +41,7 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
         raise NeedsEager("it is given an array of np.broadcast_arrays, which warns when it is written to")
     dtype = to_dtype(value.dtype)
     kind = ArrayKind(value.dtype, value.shape, value.strides)
-    is_symbolic = inputs.prologue.is_symbolic and value.flags.c_contiguous and value.size > 0
-    symbolic = [d for d, n in enumerate(value.shape) if is_symbolic and n >= LEAST]
+    symbolic = inputs.prologue.sizes.symbols(source.description, value)
     inputs.prologue.guard_array(source, kind, value.flags.c_contiguous, symbolic)
     if USER_KIND.of(inputs.trace) != "numpy" and not inputs.prologue.moves_arrays:
         raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")

@@ -8,16 +8,16 @@ are depends on the size alone, so that the number of threads changes no bit of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import c_strides
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
-from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, product
+from tnp.executors.llvm.loop_ir.functions import MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -26,45 +26,58 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Nest,
     Position,
     Reduce,
+    Rows,
+    Statement,
     parts_of,
 )
+from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["Module", "NestCode", "emit"]
+__all__ = ["SIZES", "Interface", "Module", "NestCode", "emit"]
 
+#: how the function of sizes ends
+SIZES = "_sizes"
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: columns that a thread takes of a reduction over rows
 COLUMNS = 256
 
 
-def emit(kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, *, fast: bool = False) -> str:
-    """The module of a kernel. Its arguments are the input buffers, the numbers, the sizes ``roots``, and the output buffers.
+@dataclass(frozen=True)
+class Interface:
+    """What a kernel is called with: ``slots`` are its buffers and its numbers (by index), in order, and ``roots`` the sizes that no
+    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that."""
 
-    Raises :class:`Refused` for a size that does not follow from ``roots``, and for reductions over loops in other orders than
+    slots: Sequence[Buffer | int]
+    inputs: int
+    roots: Mapping[str, tuple[int, int | None, int]]
+
+
+def emit(kernel: Kernel, name: str, interface: Interface, attributes: str, *, fast: bool = False) -> str:
+    """The module of a kernel. It has two functions, ``name`` and ``name``:data:`SIZES`, as ``launcher.Spec`` describes them.
+
+    Raises :class:`Refused` for a size that does not follow from the roots, and for reductions over loops in other orders than
     those that have code.
     """
-    return Module(kernel, name, roots, attributes, fast).emit()
+    return Module(kernel, name, interface, attributes, fast).emit()
 
 
 class Module:
-    def __init__(self, kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, fast: bool) -> None:
+    def __init__(self, kernel: Kernel, name: str, interface: Interface, attributes: str, fast: bool) -> None:
         self.kernel = kernel
         self.name = name
+        self.interface = interface
         self.attributes = attributes
         self.code = Code(fast=fast)
         self.functions: list[str] = []
         self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
         #: the word of the context that has the address of a buffer, of a number, or a size
-        given = [
-            *kernel.inputs,
-            *(f"number{i}" for i in range(len(kernel.numbers))),
-            *(n.name for n in roots),
-            *kernel.outputs,
-        ]
-        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *kernel.temporaries])}
+        given = [x if isinstance(x, Buffer) else f"number{x}" for x in interface.slots]
+        kept = [b for b in kernel.temporaries if b.role != "row"]
+        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
         self.given = len(given)
-        self.roots = {n.name for n in roots}
-        self.partials = 0
+        self.roots = set(interface.roots)
+        #: the word that is 1 once a nest has found no memory
+        self.failed = self.words.setdefault("failed", len(self.words))
 
     def word(self, key: Any) -> int:
         """The word of the context for a buffer, a number, a size, or, made here, partial results."""
@@ -76,8 +89,10 @@ class Module:
         return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
 
     def emit(self) -> str:
-        calls = [call for nest in self.kernel.nests for call in NestCode(self, nest).calls()]
-        main = self._main(calls)
+        calls: list[Callable[[Function], None]] = []
+        for nest in self.kernel.nests:
+            calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
+        main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
 
@@ -86,29 +101,55 @@ class Module:
         code = function.code
         partials = [k for k in self.words if isinstance(k, tuple)]
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
-        for key, i in list(self.words.items())[: self.given]:
-            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
-            word = code.op(f"load i64, ptr {place}" if key in self.roots else f"ptrtoint ptr {place} to i64")
-            function.set_word(i, word)
+        for i in range(self.given):
+            function.set_word(i, code.op(f"load i64, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}"))
+        self._set_roots(function)
         for key in partials:
             place = code.op(f"alloca [{BLOCKS * SLOT_BYTES} x i8], align 64")
             function.set_word(self.words[key], code.op(f"ptrtoint ptr {place} to i64"))
+        function.set_word(self.failed, "0")
         freed = self._make_temporaries(function)
         for call in calls:
             call(function)
         for place in freed:
             code.line(f"call void @free(ptr {place})")
-        code.line("ret i64 0")
+        code.line(f"ret i64 {function.word('failed')}")
         if freed:
             code.block("refused")
             code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
 
+    def _set_roots(self, function: Function) -> None:
+        """Puts the sizes that are given into the context."""
+        code, behind = function.code, len(self.interface.slots) + RECORD_WORDS
+        for name, (slot, dim, less) in self.interface.roots.items():
+            i = slot if dim is None else behind + slot
+            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+            number = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+            function.set_word(self.words[name], code.op(f"sub nsw i64 {number}, {less}") if less else number)
+
+    def _sizes(self) -> str:
+        """The function that gives the dimensions of results, and 1 if one that is computed is none."""
+        function = Function(self)
+        code, lacking = function.code, "false"
+        code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
+        self._set_roots(function)
+        made = [b for b in self.interface.slots[self.interface.inputs :] if isinstance(b, Buffer)]
+        for i, n in enumerate(n for b in made for n in b.shape):
+            size = function.size(n)
+            code.line(f"store i64 {size}, ptr {code.op(f'getelementptr i64, ptr %shapes, i64 {i}')}")
+            if not isinstance(n, int):
+                lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {size}, 1')}")
+        code.line(f"ret i64 {code.op(f'zext i1 {lacking} to i64')}")
+        return f"define i64 @{self.name}{SIZES}(ptr %slots, ptr %shapes) #0 {{\nentry:\n{code.text()}\n}}"
+
     def _make_temporaries(self, function: Function) -> list[str]:
         """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
         code, places = function.code, []
         for buffer in self.kernel.temporaries:
-            self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+            if buffer.role == "row":
+                continue
+            self.code.require("malloc", MALLOC)
             size = function.size(product([*buffer.shape, buffer.dtype.itemsize]))
             place = code.op(f"call ptr @malloc(i64 {code.op(f'add i64 {size}, 64')})")
             missing, onward = code.op(f"icmp eq ptr {place}, null"), code.label("onward")
@@ -139,26 +180,28 @@ class Module:
 class NestCode:
     """The functions of one nest."""
 
-    def __init__(self, module: Module, nest: Nest) -> None:
+    def __init__(self, module: Module, nest: Nest | Rows) -> None:
         self.module = module
         self.nest = nest
+        self.statements: list[Statement] = (
+            [s for inner in nest.nests for s in inner.statements] if isinstance(nest, Rows) else nest.statements
+        )
         self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
-        #: loops that are one, by the variable of the innermost, with their number of iterations
-        self.runs: list[tuple[Var, Any]] = []
-        self.over = set(nest.reduced)
-        reduced = [v in self.over for v in nest.loops]
         self.inner: list[Var] = []
-        for var in nest.loops:
-            if (
-                self.runs
-                and reduced[nest.loops.index(var)] == reduced[nest.loops.index(self.runs[-1][0])]
-                and self._is_even(var)
-            ):
-                outer, count = self.runs.pop()
+        self.over: set[Var] = set() if isinstance(nest, Rows) else set(nest.reduced)
+        #: loops that are one, by the variable of the innermost, with their number of iterations
+        self.runs = self._runs(nest.loops, self.over)
+
+    def _runs(self, loops: Sequence[Var], over: set[Var]) -> list[tuple[Var, Any]]:
+        runs: list[tuple[Var, Any]] = []
+        for var in loops:
+            if runs and (var in over) == (runs[-1][0] in over) and self._is_even(runs[-1][0], var):
+                outer, count = runs.pop()
                 self.inner.append(outer)
-                self.runs.append((var, count * var.limit))
+                runs.append((var, count * var.limit))
             else:
-                self.runs.append((var, var.limit))
+                runs.append((var, var.limit))
+        return runs
 
     def offset(self, buffer: Buffer, at: tuple[Index, ...]) -> Index:
         """How many bytes an element is from the first."""
@@ -168,7 +211,7 @@ class NestCode:
         return self.offsets[key]
 
     def _accesses(self) -> Iterator[Index]:
-        for s in self.nest.statements:
+        for s in self.statements:
             yield self.offset(s.buffer, s.at)
             for x in parts_of(s.value):
                 if isinstance(x, Load):
@@ -176,17 +219,19 @@ class NestCode:
                 elif isinstance(x, Position):
                     yield x.index
 
-    def _is_even(self, var: Var) -> bool:
+    def _is_even(self, outer: Var, var: Var) -> bool:
         """Whether a loop and the one around it are one loop: every memory is gone through evenly, and no position is asked."""
-        outer = self.runs[-1][0]
-        if any(isinstance(x, Position) for s in self.nest.statements for x in parts_of(s.value)):
+        if any(isinstance(x, Position) for s in self.statements for x in parts_of(s.value)):
             return False
         return all(i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit for i in self._accesses())
 
     @property
     def cost(self) -> int:
         """Additions of one point."""
-        found = {id(x): x for s in self.nest.statements for x in parts_of(s.value)}
+        return self._cost_of(self.statements)
+
+    def _cost_of(self, statements: Sequence[Statement]) -> int:
+        found = {id(x): x for s in statements for x in parts_of(s.value)}
         return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply))
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
@@ -203,11 +248,12 @@ class NestCode:
         else:
             raise Refused("a reduction over loops inside and outside of others")
 
-    def _call(self, body: Body, first: Any, inner: Sequence[Any]) -> Callable[[Function], None]:
+    def _call(self, body: Body, first: Any, inner: Sequence[Any], cost: Any = None) -> Callable[[Function], None]:
         name = body.finish()
+        one = product([self.cost, *inner]) if cost is None else product([cost, *inner])
 
         def call(function: Function) -> None:
-            function.call(name, function.size(first), function.size(product([self.cost, *inner])))
+            function.call(name, function.size(first), function.size(one))
 
         return call
 
@@ -246,7 +292,7 @@ class NestCode:
             body.reset()
             with body.loop(first, begin, end), body.nested(others):
                 body.accumulate()
-            for i, s in enumerate(self.nest.statements):
+            for i, s in enumerate(self.statements):
                 body.store_partial((self, i), s, block)
         name = body.finish()
 
@@ -260,7 +306,7 @@ class NestCode:
         _, blocks = self._blocks(ending.head, count, others)
         ending.reset()
         with ending.plain_loop("0", blocks) as block:
-            for i, s in enumerate(self.nest.statements):
+            for i, s in enumerate(self.statements):
                 ending.add_partial((self, i), s, block)
         ending.keep()
         last = ending.finish()
@@ -278,7 +324,7 @@ class NestCode:
 
     def _columns(self) -> Callable[[Function], None]:
         """Reductions over the outer loops, row by row into the results' memory, in parallel over tiles of columns."""
-        for s in self.nest.statements:
+        for s in self.statements:
             assert isinstance(s, Reduce)
             if scalars.reducer(s.op, s.buffer.dtype).dtype is not s.buffer.dtype:
                 raise Refused("a reduction in another dtype than its result's")
@@ -294,3 +340,39 @@ class NestCode:
             with body.nested(rows), body.loop(column, begin, end):
                 body.combine_in_place()
         return self._call(body, tiles, [COLUMNS, *(n for _, n in rows)])
+
+
+class RowsCode(NestCode):
+    """The function of nests that share loops, in parallel over the outermost one."""
+
+    def __init__(self, module: Module, rows: Rows) -> None:
+        super().__init__(module, rows)
+        self.rows = rows
+        self.parts: list[tuple[Nest, list[tuple[Var, Any]]]] = []
+        for nest in rows.nests:
+            runs = self._runs(nest.loops, set(nest.reduced))
+            kinds = [v in nest.reduced for v, _ in runs]
+            if kinds != sorted(kinds):
+                raise Refused("a reduction over loops outside of others")
+            self.parts.append((nest, runs))
+
+    def call(self) -> Callable[[Function], None]:
+        """The function, and its call."""
+        body = Body(self)
+        own = {s.buffer for s in self.statements if s.buffer.role == "row"}
+        body.make_rows(sorted((b for b in own if b.shape), key=lambda b: b.name))
+        (first, count), *others = self.runs
+        cost: Any = 1
+        with body.loop(first, "%begin", "%end"), body.nested(others):
+            for nest, runs in self.parts:
+                outer = [(v, n) for v, n in runs if v not in nest.reduced]
+                inner = [(v, n) for v, n in runs if v in nest.reduced]
+                body.statements = nest.statements
+                with body.nested(outer):
+                    body.reset()
+                    with body.nested(inner):
+                        body.run()
+                    body.keep()
+                cost = cost + product([self._cost_of(nest.statements), *(n for _, n in runs)])
+        body.free_rows()
+        return self._call(body, count, [n for _, n in others], cost)

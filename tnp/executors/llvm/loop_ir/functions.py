@@ -26,15 +26,18 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Reduce,
     Size,
     Statement,
+    Store,
 )
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module, NestCode
 
-__all__ = ["SLOT_BYTES", "Body", "Function", "product"]
+__all__ = ["MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
 
 #: bytes of a number, and of a partial result
 SLOT_BYTES = 16
+
+MALLOC = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 
 
 class Function:
@@ -119,6 +122,9 @@ class Body:
         self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
         self.pointers: dict[Any, str] = {}
         self.slots: dict[Statement, list[str]] = {}
+        #: those of the nest being written
+        self.statements: Sequence[Statement] = nest.statements
+        self.rows: str | None = None
 
     def finish(self) -> str:
         """Ends the function; its name."""
@@ -203,7 +209,8 @@ class Body:
         return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
 
     def store(self, buffer: Buffer, at: tuple[Index, ...], value: Any) -> None:
-        scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
+        if buffer.role != "row" or buffer.shape:  # else it is a register
+            scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
         self.values[-1][buffer, at] = value
 
     # Values
@@ -242,11 +249,47 @@ class Body:
             return head.op(f"trunc i64 {head.op(f'load i64, ptr {pointer}, align 8')} to i1")
         return scalars.load(head, pointer, x.dtype, "")
 
+    # Rows of their own
+
+    def make_rows(self, buffers: Sequence[Buffer]) -> None:
+        """Takes memory for buffers of a row. Where there is none, the function tells so and ends."""
+        if not buffers:
+            return
+        code, total = self.code, "0"
+        offsets = []
+        for buffer in buffers:
+            offsets.append(total)
+            size = self.head.size(product([*buffer.shape, buffer.dtype.itemsize]))
+            padded = code.op(f"add i64 {size}, 63")
+            total = code.op(f"add i64 {total}, {code.op(f'and i64 {padded}, -64')}")
+        code.require("malloc", MALLOC)
+        self.rows = code.op(f"call ptr @malloc(i64 {total})")
+        missing, onward, lacking = (
+            code.op(f"icmp eq ptr {self.rows}, null"),
+            code.label("onward"),
+            code.label("lacking"),
+        )
+        code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
+        code.block(lacking)
+        place = code.op(f"getelementptr i64, ptr %ctx, i64 {self.module.failed}")
+        code.line(f"store i64 1, ptr {place}, align 8")
+        code.line("ret void")
+        code.block(onward)
+        for buffer, offset in zip(buffers, offsets):
+            self.pointers[buffer] = code.op(f"getelementptr i8, ptr {self.rows}, i64 {offset}")
+
+    def free_rows(self) -> None:
+        if self.rows is not None:
+            self.code.line(f"call void @free(ptr {self.rows})")
+
     # Statements
 
     def run(self) -> None:
-        for s in self.nest.nest.statements:
-            self.store(s.buffer, s.at, self.value(s.value))
+        for s in self.statements:
+            if isinstance(s, Store):
+                self.store(s.buffer, s.at, self.value(s.value))
+            else:
+                self._accumulate(s)
 
     def _accumulator(self, s: Statement) -> tuple[scalars.Reducer, DType]:
         assert isinstance(s, Reduce)
@@ -255,7 +298,7 @@ class Body:
 
     def reset(self) -> None:
         """Sets the accumulators, stack slots that LLVM makes registers of, to the neutral elements."""
-        for s in self.nest.nest.statements:
+        for s in self._reductions():
             reducer, dtype = self._accumulator(s)
             if s not in self.slots:
                 parts = reducer.identity if isinstance(reducer.identity, tuple) else (reducer.identity,)
@@ -274,14 +317,20 @@ class Body:
         return parts if len(parts) > 1 else parts[0]
 
     def accumulate(self) -> None:
-        for s in self.nest.nest.statements:
-            reducer, dtype = self._accumulator(s)
-            value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
-            self._put(s, reducer.combine(self.code, self._get(s), value))
+        for s in self.statements:
+            self._accumulate(s)
+
+    def _accumulate(self, s: Statement) -> None:
+        reducer, dtype = self._accumulator(s)
+        value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+        self._put(s, reducer.combine(self.code, self._get(s), value))
+
+    def _reductions(self) -> list[Reduce]:
+        return [s for s in self.statements if isinstance(s, Reduce)]
 
     def keep(self) -> None:
         """Stores the accumulators where the results are."""
-        for s in self.nest.nest.statements:
+        for s in self._reductions():
             value = scalars.convert(self.code, self._get(s), self._accumulator(s)[1], s.buffer.dtype)
             self.store(s.buffer, s.at, value)
 
@@ -299,12 +348,12 @@ class Body:
         self._put(s, reducer.combine(self.code, self._get(s), value))
 
     def store_neutral(self) -> None:
-        for s in self.nest.nest.statements:
+        for s in self.statements:
             self.store(s.buffer, s.at, self._accumulator(s)[0].identity)
         self.values[-1].clear()
 
     def combine_in_place(self) -> None:
-        for s in self.nest.nest.statements:
+        for s in self.statements:
             reducer, dtype = self._accumulator(s)
             value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
             self.store(s.buffer, s.at, reducer.combine(self.code, self.load(s.buffer, s.at), value))

@@ -1,8 +1,9 @@
 """From a region's graph of array values to a kernel of the loop IR.
 
 Views are maps of indices and never statements. What is stored: the outputs, reductions, and what several statements would compute
-again at more than :data:`RECOMPUTE` additions an element. Each stored value is a statement over its domain. A statement joins
-the last nest that goes over the same domain, unless it needs, at other positions, what that nest or one behind it stores.
+again at more than :data:`RECOMPUTE` additions an element, or a broadcast at :data:`REPEAT`. Each stored value is a statement over
+its domain. A statement joins the last nest that goes over the same domain, unless it needs, at other positions, what that nest or
+one behind it stores.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tnp.core import symbols
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Refused, View, lower, needed_for
+from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Refused, View, lower, needed_for, places_of
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
@@ -37,8 +38,8 @@ from tnp.executors.llvm.statements import cost_of
 
 __all__ = ["kernel_of", "lowered", "with_extents"]
 
-#: additions that an element may cost more than once
-RECOMPUTE = 8
+#: additions that an element may cost more than once, and at each point of a larger domain
+RECOMPUTE, REPEAT = 8, 4
 
 
 def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
@@ -97,21 +98,41 @@ class _Lowering:
                 self.stored[node] = Buffer(name, node.dtype, node.shape, "input")
                 self.kernel.inputs.append(self.stored[node])
         for i, node in enumerate(graph.outputs):
-            self.stored[node] = Buffer(f"result{i}", node.dtype, node.shape, "output")
+            self.stored[node] = Buffer(self._name(f"result{i}"), node.dtype, node.shape, "output")
             self.kernel.outputs.append(self.stored[node])
         used = needed_for(graph.outputs)
         for node in graph.nodes:
             if node in used and isinstance(node, Reduction) and node not in self.stored:
                 self._store(node)
+        self._store_what_repeats(graph)
         self._store_what_costs(graph)
         for node in sorted((n for n in self.stored if n.op not in ("input", "number")), key=lambda n: n.position):
             self._add(node)
 
+    def _name(self, name: str) -> str:
+        """``name``, or another that no input has."""
+        taken = {buffer.name for buffer in self.stored.values()}
+        while name in taken:
+            name += "_"
+        return name
+
     def _store(self, node: Node) -> None:
-        self.stored[node] = Buffer(f"t{len(self.kernel.temporaries)}", node.dtype, node.shape)
+        self.stored[node] = Buffer(self._name(f"t{len(self.kernel.temporaries)}"), node.dtype, node.shape)
         self.kernel.temporaries.append(self.stored[node])
 
     # What is stored
+
+    def _store_what_repeats(self, graph: Graph) -> None:
+        """Stores what a broadcast would compute at each point again."""
+        used = needed_for(graph.outputs)
+        for view in graph.nodes:
+            if not isinstance(view, View) or not view.repeats or view not in used:
+                continue
+            node, _ = places_of(view.source)
+            if node in self.stored or isinstance(node, View) or not node.shape:
+                continue
+            if sum(cost_of(n) for n in {node, *self._inline(node)}) >= REPEAT:
+                self._store(node)
 
     def _store_what_costs(self, graph: Graph) -> None:
         """Stores what several statements of other domains, or reductions, would compute again."""

@@ -1,12 +1,13 @@
 """The loop IR: kernels of loop nests over buffers whose sizes may be symbolic.
 
 A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statements that run at each of their points: a
-:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. Elements are expressions: loads,
+:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. :class:`Rows` are nests inside of loops
+that they share. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
 Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables. Sizes are integers or
-:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.interpreter` runs it in NumPy, :mod:`.emitter` writes
-LLVM IR.
+:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
+it, :mod:`.emitter` writes LLVM IR.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.index import Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Size",
-    "Statement", "Store", "loads_in", "parts_of", "show",
+    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Rows",
+    "Size", "Statement", "Store", "loads_in", "parts_of", "show",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -29,7 +30,8 @@ SizeOf: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), or ``"temporary"``."""
+    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), ``"temporary"``, or ``"row"``: a
+    temporary that is private to an iteration of the shared loops around its uses."""
 
     name: str
     dtype: DType
@@ -137,9 +139,16 @@ class Nest:
 
     @property
     def reduced(self) -> tuple[Var, ...]:
-        """The loops over which all statements reduce, or none does."""
-        first = self.statements[0]
-        return first.over if isinstance(first, Reduce) else ()
+        """The loops over which statements reduce: all of them do, or over all loops, or none does."""
+        return next((s.over for s in self.statements if isinstance(s, Reduce)), ())
+
+
+@dataclass(eq=False)
+class Rows:
+    """Nests inside of loops that they share, which are parallel: each iteration runs the nests in order."""
+
+    loops: tuple[Var, ...]
+    nests: list[Nest]
 
 
 @dataclass(eq=False)
@@ -150,7 +159,7 @@ class Kernel:
     outputs: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     numbers: list[type] = field(default_factory=list)
-    nests: list[Nest] = field(default_factory=list)
+    nests: list[Nest | Rows] = field(default_factory=list)
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -195,13 +204,22 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
     parameters += [f"number{i}: {t.__name__}" for i, t in enumerate(kernel.numbers)]
     lines = [f"{name}({', '.join(parameters)})"]
     for nest in kernel.nests:
-        depth = 1
-        for var in nest.loops:
-            kind = "" if var in nest.reduced else " parallel"
-            lines.append(f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}")
-            depth += 1
-        lines += [f"{'  ' * depth}{_statement(s)}" for s in nest.statements]
+        if isinstance(nest, Rows):
+            lines += [f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(nest.loops)]
+            for inner in nest.nests:
+                lines += _nest(inner, 1 + len(nest.loops))
+        else:
+            lines += _nest(nest, 1)
     return "\n".join(lines)
+
+
+def _nest(nest: Nest, depth: int) -> Iterator[str]:
+    for var in nest.loops:
+        kind = "" if var in nest.reduced else " parallel"
+        yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
+        depth += 1
+    for s in nest.statements:
+        yield f"{'  ' * depth}{_statement(s)}"
 
 
 def _listed(items: Sequence[Any]) -> str:

@@ -1,31 +1,32 @@
 """Regions of symbolic sizes as callables: one kernel for all sizes.
 
-The callable is a generated Python function. It reads the sizes of the inputs, makes the results, and calls the kernel. Inputs that
-are not C-contiguous, and sizes of 0, run the region unfused.
+The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the kernel. Inputs that are not
+C-contiguous, and sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tnp.core import devices, dtypes, intervals, symbols
+from tnp.core import check, devices, dtypes, intervals, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
-from tnp.core.printing import compile_source
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Region
 from tnp.executors.llvm.graph import REDUCTIONS as ROWS
-from tnp.executors.llvm.graph import RULES, Refused
-from tnp.executors.llvm.loop_ir.emitter import emit
+from tnp.executors.llvm.graph import RULES
+from tnp.executors.llvm.loop_ir.emitter import SIZES, Interface, emit
+from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lowering import lowered
-from tnp.executors.llvm.loop_ir.nodes import show
+from tnp.executors.llvm.loop_ir.nodes import Kernel, show
+from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
-from tnp.runtime.allocator import empty
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
@@ -35,6 +36,9 @@ _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
     "select", "as_language", "clone", "reshape", "var",
 )  # fmt: skip
+
+#: the first so many values without dimensions may be scalars or arrays
+KINDS = 3
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
@@ -69,15 +73,6 @@ def _is_plain(p: Proxy) -> bool:
     return all(symbols.value_of(n) not in (None, 0) for n in p.shape)
 
 
-class Unfused:
-    """What a region gave that ran unfused."""
-
-    __slots__ = ("results",)
-
-    def __init__(self, results: Any) -> None:
-        self.results = results
-
-
 class SymbolicRegion:
     """A region, its kernel, and the function that calls it. Raises :class:`Refused`, or ``Unavailable``, if there is no code."""
 
@@ -87,82 +82,53 @@ class SymbolicRegion:
         arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         self.roots, self.where = _roots(arrays, self.numbers, region.outputs)
-        self.kernel = lowered(region.bound_symbols, region.inputs, region.outputs)
+        self.kernel = share_rows(checked(lowered(region.bound_symbols, region.inputs, region.outputs)))
+        checked(self.kernel)
         self._arrays = arrays
-        # The caller passes arrays; the launcher makes scalars, which come behind them.
-        is_scalar = [p.scalar for p in region.outputs]
-        self.kernel.outputs = [self.kernel.outputs[k] for k in sorted(range(len(is_scalar)), key=is_scalar.__getitem__)]
         start = time.perf_counter()
-        ir = emit(self.kernel, ENTRY, self.roots, function_attributes(), fast=fast)
+        ir = emit(self.kernel, ENTRY, self._interface(), function_attributes(), fast=fast)
         threads.ensure_runtime()
         with relaxed_gc():
             compiled = engine.compile_ir(ir, name, 1)
         logs.tell(logs.Event("native", name, time.perf_counter() - start))
         try:
-            self.launcher: Any = launcher.make_launcher(name, self._slow)
+            self.launcher: Any = launcher.make_launcher(name, self._unfused)
         except Unavailable:
-            self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._slow)
-        self.launcher.install(self._spec(), compiled.address(ENTRY), True, owner=compiled)
+            self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._unfused)
+        # Values without dimensions come as scalars or as arrays, whatever the program says: operations of others made them.
+        single = {p.name: p.scalar for p in arrays if not p.ndim}
+        ways = [dict(zip(single, kinds)) for kinds in itertools.product((False, True), repeat=min(len(single), KINDS))]
+        for way in sorted(ways, key=lambda way: way.items() <= single.items()):  # what it says is tried first
+            spec = self._spec(compiled.address(ENTRY + SIZES), way)
+            self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self._alone: Callable[..., Any] | None = None
         self._lock = locks.lock()
-        self.function = compile_source(*self._python())
+        self.function: Callable[..., Any] = self.launcher.function
 
     def describe(self) -> list[str]:
         """The kernel, as text."""
         return ["kernel for any size", *(f"  {line}" for line in show(self.kernel, self.name).splitlines())]
 
-    def _spec(self) -> launcher.Spec:
-        inputs = [_dense(p) for p in self._arrays]
-        inputs += [launcher.Input(p.python_type.__name__) for p in self.numbers]
-        inputs += [launcher.Input("int") for _ in self.roots]
-        inputs += [_dense(p, writeable=True) for p in self.region.outputs if not p.scalar]
-        outputs = [launcher.Output("scalar", (), numpy_dtype(p.dtype)) for p in self.region.outputs if p.scalar]
-        return launcher.Spec(inputs=inputs, outputs=outputs)
+    def _interface(self) -> Interface:
+        """How the kernel finds what it is called with."""
+        buffers, numbers = iter(self.kernel.inputs), iter(range(len(self.numbers)))
+        slots = [next(buffers if isinstance(p, TensorProxy) else numbers) for p in self.region.inputs]
+        position = {p.name: i for i, p in enumerate(self.region.inputs)}
+        roots = {name: (position[source], dim, less) for name, (source, dim, less) in self.where.items()}
+        return Interface([*slots, *self.kernel.outputs], len(slots), roots)
 
-    def _python(self) -> tuple[str, str, dict[str, Any]]:
-        """The function that reads sizes and makes results."""
-        context: dict[str, Any] = {
-            "empty": empty,
-            "native": self.launcher.function,
-            "Unfused": Unfused,
-            "unfused": self._unfused,
-        }
-        names = {p.name: f"a{i}" for i, p in enumerate(self.region.inputs)}
-        lines = [f"def {self.name}({', '.join(names.values())}):"]
-        text_of = {n.name: f"n{i}" for i, n in enumerate(self.roots)}
-        for i, n in enumerate(self.roots):
-            source, dim, factor = self.where[n.name]
-            fetched = names[source] if dim is None else f"{names[source]}.shape[{dim}]"
-            lines.append(f"  n{i} = {fetched}{f' - {factor}' if factor else ''}")
-        made, results, scalars_ = [], [], 0
-        checked = sorted(
-            {_size(n, text_of) for p in self.region.outputs for n in p.shape if not isinstance(n, int) and n.origin}
-        )
-        if checked:
-            lines.append(
-                f"  if {' or '.join(f'{c} < 1' for c in checked)}: return unfused({', '.join(names.values())})"
-            )
-        for k, p in enumerate(self.region.outputs):
-            if p.scalar:
-                results.append(f"r[{scalars_}]")
-                scalars_ += 1
-                continue
-            context[f"dtype{k}"] = numpy_dtype(p.dtype)
-            lines.append(f"  o{k} = empty(({''.join(f'{_size(n, text_of)}, ' for n in p.shape)}), dtype{k})")
-            made.append(f"o{k}")
-            results.append(f"o{k}")
-        passed = (
-            [names[p.name] for p in (*self._arrays, *self.numbers)] + [f"n{i}" for i in range(len(self.roots))] + made
-        )
-        lines.append(f"  r = native({', '.join(passed)})")
-        lines.append("  if type(r) is Unfused: return r.results")
-        lines.append(f"  return {results[0] if len(results) == 1 else f'({chr(44).join(results)},)'}")
-        return "\n".join(lines) + "\n", self.name, context
-
-    def _slow(self, *args: Any) -> Unfused:
-        """A call that the kernel does not take."""
-        given = {p.name: a for p, a in zip([*self._arrays, *self.numbers], args)}
-        return Unfused(self._unfused(*(given[p.name] for p in self.region.inputs)))
+    def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
+        inputs = [
+            _dense(p, are_scalars.get(p.name, p.scalar))
+            if isinstance(p, TensorProxy)
+            else launcher.Input(p.python_type.__name__)
+            for p in self.region.inputs
+        ]
+        outputs = [
+            launcher.Output("scalar" if p.scalar else "sized", (0,) * p.ndim, numpy_dtype(p.dtype))
+            for p in self.region.outputs
+        ]
+        return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
 
     def _unfused(self, *inputs: Any) -> Any:
         with self._lock:
@@ -173,26 +139,17 @@ class SymbolicRegion:
             return self._alone(*inputs)
 
 
-def _dense(p: TensorProxy, *, writeable: bool = False) -> launcher.Input:
-    if p.scalar:
+def checked(kernel: Kernel) -> Kernel:
+    """The kernel, verified if checks are on."""
+    if check.enabled():
+        verify(kernel)
+    return kernel
+
+
+def _dense(p: TensorProxy, is_scalar: bool) -> launcher.Input:
+    if is_scalar:
         return launcher.Input("scalar", (), (), numpy_dtype(p.dtype))
-    return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype), writeable)
-
-
-def _size(n: Any, text_of: Mapping[str, str]) -> str:
-    """A size, in Python."""
-    if isinstance(n, int):
-        return str(n)
-    if n.name in text_of:
-        return text_of[n.name]
-    if n.origin is None:
-        raise Refused(f"the size {n.text} does not follow from the arguments")
-    operation, args = n.origin
-    a, b = (_size(x, text_of) for x in args)
-    return f"({a} {_INFIX[operation]} {b})"
-
-
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floor_divide": "//", "remainder": "%"}
+    return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype))
 
 
 def _roots(

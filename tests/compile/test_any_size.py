@@ -1,0 +1,140 @@
+"""Sizes that vary between calls: when programs for any size are compiled, and which sizes get programs of their own."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.capture.guards.varying_sizes import VaryingSizes
+from tnp.compile import any_size
+from tnp.executors import llvm
+from tnp.testing import assert_same
+
+#: llvmlite has no target for some processors; programs are NumPy's there
+native = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this processor")
+
+
+def called(f, *sizes, **options):
+    """``f`` jitted and called for vectors of these sizes, compared with eager."""
+    jitted = tnp.jit(f, **options)
+    for n in sizes:
+        x = np.linspace(-1, 2, n)
+        assert_same(jitted(x), f(x), what=f"{n} elements")
+    return jitted
+
+
+def programs(jitted):
+    return tnp.cache_info(jitted).misses
+
+
+def test_the_second_size_makes_a_program_for_all():
+    f = called(lambda x: (np.where(x > 0, x, -x).sum(), x.mean(), x * 2), 7, 8, 9, 1000, 2, 8)
+    assert programs(f) == 2
+    assert "for any x.shape[0]" in str(tnp.explain(f))
+
+
+def test_one_and_no_elements_have_programs_of_their_own():
+    assert programs(called(lambda x: x + x[:1], 7, 1, 9, 1, 12)) == 3
+    assert programs(called(lambda x: x * 2, 7, 0, 9, 0, 12)) == 3
+
+
+def test_only_dimensions_that_vary_are_symbols():
+    jitted = tnp.jit(lambda x: x.sum(axis=0) * x.shape[1])
+    for n in (3, 4, 5):
+        assert_same(jitted(np.ones((n, 6))), np.full(6, 6.0 * n))
+    assert "for any x.shape[0]\n" in str(tnp.explain(jitted))
+    assert programs(jitted) == 2
+    assert_same(jitted(np.ones((3, 2))), np.full(2, 6.0))
+    assert programs(jitted) == 3
+
+
+def test_a_size_that_a_program_specializes_on_is_no_symbol():
+    f = called(lambda x: x + 1 if len(x) in (4, 6) else x - 1, 3, 4, 5, 6, 7, 3)
+    assert programs(f) <= 6
+
+
+def test_sizes_are_never_symbols_where_that_is_asked_for():
+    assert programs(called(lambda x: x + 1, 3, 4, 5, 6, dynamic=False)) == 4
+    assert programs(called(lambda x: x + 1, 3, 4, 5, 6, dynamic=True)) == 1
+
+
+@native
+def test_what_is_native_for_known_sizes_alone_is_compiled_for_them(monkeypatch):
+    monkeypatch.setattr("tnp.compile.compiled_function.FOR_ONE_SIZE", 4)
+
+    def f(x):
+        total = 0.0
+        for i in range(1, len(x)):
+            total += x[i] * x[i - 1]
+        return total
+
+    jitted = called(f, 5, 6, 7, 8)
+    assert programs(jitted) == 4 and "for any" not in str(tnp.explain(jitted))
+    for n in (9, 10, 11, 12):
+        x = np.linspace(-1, 2, n)
+        assert_same(jitted(x), f(x))
+    assert programs(jitted) == 5 and "for any x.shape[0]" in str(tnp.explain(jitted))
+
+
+@native
+@pytest.mark.parametrize("is_faster", [True, False])
+def test_a_size_whose_calls_take_long_gets_a_program_if_that_is_faster(monkeypatch, is_faster):
+    monkeypatch.setattr(any_size, "COMPILING", 0.0)
+    monkeypatch.setattr(any_size, "FASTER", 1e9 if is_faster else 0.0)
+    f = called(lambda x: np.exp(x).sum() + x, 10, 20)
+    monkeypatch.setattr(any_size, "COMPILING", 0.05)
+    x = np.linspace(0, 1, 30)
+    for entry in f._entries:
+        if isinstance(entry.run, any_size.HotSizes):
+            entry.run.seconds = 0.0
+    for _ in range(2 * any_size.CALLS):
+        assert_same(f(x), np.exp(x).sum() + x)
+    kept = [g.description for e in f._entries for g in e.prologue.guards]
+    assert ("argument x has shape (30,)" in kept) is is_faster
+    assert programs(f) == 2
+
+
+def test_dimensions_are_marked():
+    f = tnp.jit(lambda x: x.sum(axis=1))
+    x = np.ones((3, 4))
+    tnp.mark_dynamic(x, -2)
+    for n in (3, 5, 6):
+        x = x if n == 3 else np.ones((n, 4))
+        assert_same(f(x), x.sum(axis=1))
+    assert programs(f) == 1
+    with pytest.raises(IndexError, match="no dimension 2"):
+        tnp.mark_dynamic(x, 2)
+    with pytest.raises(TypeError, match="takes an ndarray, not list"):
+        tnp.mark_dynamic([1], 0)
+
+
+def test_an_array_of_other_dimensions_begins_anew():
+    sizes = VaryingSizes()
+    sizes.is_on = True
+    assert sizes.symbols("x", np.ones(3)) == []
+    assert sizes.symbols("x", np.ones(4)) == [0]
+    assert sizes.symbols("x", np.ones((4, 4))) == []
+    assert sizes.symbols("x", np.ones((4, 5))) == [1]
+    assert sizes.symbols("x", np.ones((4, 1))) == [] and sizes.symbols("x", np.ones((5, 4)).T) == []
+    sizes.specialize("x", 1)
+    assert sizes.symbols("x", np.ones((6, 7))) == [0]
+
+
+def test_threads_call_with_sizes_of_their_own():
+    f = tnp.jit(lambda x: (x - x.mean()) * x[::-1])
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(40):
+            x = rng.normal(size=rng.integers(1, 50))
+            if not np.allclose(f(x), (x - x.mean()) * x[::-1], rtol=1e-12, atol=1e-12):
+                wrong.append(len(x))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and programs(f) <= 3

@@ -1,0 +1,98 @@
+"""An interpreter of the loop IR in NumPy: slow and obviously right. Tests compare code with it."""
+
+import operator
+
+import numpy as np
+
+from tnp.core import symbols
+from tnp.core.elementwise_table import by_name
+from tnp.core.reduction_table import REDUCTIONS
+from tnp.executors.llvm.loop_ir import nodes
+from tnp.executors.numpy import kernels
+
+_SIZES = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+}
+_COMBINES = {row.name: row.combines for row in REDUCTIONS}
+
+
+def interpret(kernel, arrays, numbers, sizes):
+    """The outputs of a kernel: ``arrays`` and ``numbers`` are its inputs, ``sizes`` the values of symbols by name."""
+    return Interpreter(kernel, arrays, numbers, sizes).run()
+
+
+def function_of(op):
+    name = by_name[op].numpy if op in by_name else op
+    return getattr(np, name) if name else getattr(kernels, op)
+
+
+class Interpreter:
+    def __init__(self, kernel, arrays, numbers, sizes):
+        self.kernel, self.numbers, self.sizes = kernel, numbers, sizes
+        self.memory = dict(zip(kernel.inputs, arrays, strict=True))
+        for buffer in (*kernel.outputs, *kernel.temporaries):
+            self.memory[buffer] = np.empty(tuple(map(self.size, buffer.shape)), buffer.dtype.name)
+
+    def run(self):
+        with np.errstate(all="ignore"):
+            for nest in self.kernel.nests:
+                if isinstance(nest, nodes.Rows):
+                    for at in np.ndindex(*(self.size(v.limit) for v in nest.loops)):
+                        for inner in nest.nests:
+                            self.nest(inner, dict(zip(nest.loops, at)))
+                else:
+                    self.nest(nest, {})
+        return [self.memory[b] for b in self.kernel.outputs]
+
+    def size(self, n):
+        if isinstance(n, int):
+            return n
+        number = n.number if isinstance(n, symbols.Extent) else n
+        if number.name in self.sizes:
+            return self.sizes[number.name]
+        operation, args = number.origin
+        return _SIZES[operation](*map(self.size, args))
+
+    def nest(self, nest, around):
+        """Statement by statement, at all points of the loops: each loop is an axis."""
+        lengths = [self.size(v.limit) for v in nest.loops]
+        values = around | {
+            v: np.arange(n).reshape([-1 if u is v else 1 for u in nest.loops]) for v, n in zip(nest.loops, lengths)
+        }
+        for s in nest.statements:
+            value = np.broadcast_to(self.value(s.value, values), lengths)
+            if isinstance(s, nodes.Reduce):
+                axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
+                reduce = function_of(_COMBINES[s.op]).reduce
+                value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
+            at = self.place(s.at, values)
+            self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
+
+    def place(self, at, values):
+        return tuple(self.index(i, values) for i in at)
+
+    def index(self, index, values):
+        return sum((self.size(c) * values[v] for v, c in index.terms.items()), self.size(index.constant))
+
+    def value(self, x, values):
+        if isinstance(x, nodes.Load):
+            at = self.place(x.at, values)
+            for i, n in zip(at, self.memory[x.buffer].shape):
+                assert np.min(i) >= 0 and np.max(i) < n, f"{x.buffer.name}[{x.at}] is out of bounds"
+            return np.asarray(self.memory[x.buffer][at])
+        if isinstance(x, nodes.Apply):
+            return np.asarray(function_of(x.op)(*(self.value(a, values) for a in x.args))).astype(x.dtype.name)
+        if isinstance(x, nodes.Convert):
+            value = self.value(x.x, values)
+            return value.view(x.dtype.name) if x.bits else value.astype(x.dtype.name)
+        if isinstance(x, nodes.Number):
+            return np.asarray(self.numbers[x.index], x.dtype.name)
+        if isinstance(x, nodes.Size):
+            return np.asarray(self.size(x.size), x.dtype.name)
+        if isinstance(x, nodes.Position):
+            return np.asarray(self.index(x.index, values), x.dtype.name)
+        return np.asarray(x.value, x.dtype.name)

@@ -1,0 +1,204 @@
+"""Identity, aliasing and layout of arrays that random programs of the whole language (``tests/fuzzing/run.py``) found to be wrong."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.whole_programs.checks import EXECUTORS, X, check
+from tnp.testing import assert_same
+
+# Views of arrays whose sizes are known at run time only
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_writes_through_ravel_of_a_part(turned):
+    def f(a, n):
+        for k in range(n):
+            (a[:, :k] if turned else a[:k]).ravel()[1:] += 1
+        return a.sum()
+
+    check(f, *((np.ones((6, 4)), n) for n in (2, 5, 4, 6)))
+
+
+@pytest.mark.parametrize("other", [3.0, np.float64(3), np.ones(1), np.ones(()), np.ones(5)])
+def test_what_is_broadcast_together_is_written_to(other):
+    def f(x, y):
+        both = np.broadcast_arrays(x, y)
+        both[1][-1] -= 1
+        return both
+
+    check(f, (X, other))
+
+
+# Which object it is
+
+
+def _bound_on_one_side(a, n):
+    if a.sum() < 100:
+        b = a
+    return b
+
+
+def _swapped(a, n):
+    b = a.view()
+    for _ in range(n):
+        a, b = b, a
+        if b.any():
+            return a
+    return b
+
+
+def _in_a_branch(a, n):
+    if (a == n).any():
+        b = a[...]
+    else:
+        b = a
+    return b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, n: a if (a == n).any() else a.reshape(-1),
+        lambda a, n: a[...] if a.all() else a,
+        _in_a_branch,
+        _bound_on_one_side,
+        _swapped,
+    ],
+)
+def test_an_argument_is_told_from_a_view_of_all_of_it(function):
+    for executors in EXECUTORS:
+        jitted = tnp.jit(function, executors=executors)
+        for a, n in (
+            (np.arange(3), 13),
+            (np.arange(3), 12),
+            (np.arange(1, 3), 1),
+            (np.zeros(2), 12),
+            (np.array(3.0), 3),
+        ):
+            for _ in range(2):
+                expected, got = function(a, n), jitted(a, n)
+                assert (got is a, np.shares_memory(got, a)) == (expected is a, np.shares_memory(expected, a))
+
+
+def _chosen_scalar(a):
+    if a.sum():
+        return (a,)
+    return (a,)
+
+
+def _of_unknown_length(a):
+    b = np.unique(a)
+    c = a[a > 0]
+    return b, b.reshape(-1), b, c, c[...], c.view()
+
+
+def _kept(a):
+    made = SimpleNamespace(a=a)
+    made.both = [a[None] for _ in range(2)]
+    return (*made.both, a)
+
+
+@pytest.mark.parametrize("function", [_chosen_scalar, _of_unknown_length, _kept])
+@pytest.mark.parametrize("a", [np.arange(3), np.array(3)])
+def test_views_of_all_of_an_array_are_objects_of_their_own(function, a):
+    for executors in EXECUTORS:
+        expected, got = function(a), tnp.jit(function, executors=executors)(a)
+        assert_same(got, expected)
+        pairs = list(itertools.combinations(range(len(expected)), 2))
+        assert [got[i] is got[j] for i, j in pairs] == [expected[i] is expected[j] for i, j in pairs]
+        assert [x is a for x in got] == [x is a for x in expected]
+
+
+def test_a_branch_gives_a_view_of_a_view_as_a_view():
+    def f(a):
+        turned = np.fliplr(a[::-1])
+        more = turned + 1
+        return turned if a.sum() else more
+
+    for executors in EXECUTORS:
+        a = X.copy().reshape(1, 5)
+        result = tnp.jit(f, executors=executors)(a)
+        assert_same(result, f(a))
+        assert np.shares_memory(result, a)
+
+
+def test_views_that_an_object_keeps_are_objects_of_their_own():
+    def f(o):
+        o.views = [o.a[None], o.a[None]]
+
+    o = SimpleNamespace(a=np.arange(3))
+    tnp.jit(f)(o)
+    assert o.views[0] is not o.views[1]
+    assert np.shares_memory(o.views[0], o.a)
+
+
+def test_a_view_of_the_whole_is_a_result():
+    def f(a, b):
+        _, v = a
+        return np.broadcast_arrays(b, v)[1]
+
+    a = np.arange(2, dtype=np.uint16)
+    assert_same(tnp.jit(f)(a, np.float32(3)), f(a, np.float32(3)))
+
+
+def test_an_array_that_is_written_whole_lies_in_memory_as_before():
+    def f(b):
+        a = np.zeros((2, 3))
+        a[...] = b.T
+        a *= 3
+        return a, a.ravel(), a * 2
+
+    def g(b):
+        a = np.zeros((2, 3))
+        a.T[...] = b
+        a += a
+        return a, a.ravel(), a * 2
+
+    for function in (f, g):
+        result, expected = (made(np.arange(6.0).reshape(3, 2)) for made in (tnp.jit(function), function))
+        assert_same(result, expected)
+        assert [x.strides for x in result] == [x.strides for x in expected]
+        assert np.shares_memory(*result[:2])
+
+
+def test_which_of_two_objects_a_result_is_depends_on_a_branch():
+    def f(a):
+        a = doubled = a * 2
+        b = turned = a.T
+        if doubled.sum() > 0:
+            a, b = b, a
+        return a, turned
+
+    for a in (np.ones(3), -np.ones(3)):
+        with pytest.warns(tnp.EagerFallbackWarning, match="one object"):
+            result = tnp.jit(f)(a)
+        assert (result[0] is result[1]) is bool(a[0] > 0)
+
+
+def test_a_written_argument_is_itself_behind_branches_in_branches():
+    def f(a):
+        a <<= a
+        if a.any():
+            pass
+        elif np.isfinite(a).all():
+            v = a
+        return v
+
+    a = np.zeros(2, int)
+    assert tnp.jit(f)(a) is a
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_branch_gives_what_may_be_the_callers_array_or_a_view_of_it(sign):
+    def f(a, k):
+        copied = a.copy()
+        chosen = copied if a.sum() == k else a
+        return chosen if copied.sum() <= 0.0 else chosen[:]
+
+    jitted, a = tnp.jit(f), sign * np.ones(3)
+    for k in (3.0, 4.0):
+        assert (jitted(a, k) is a) is (f(a, k) is a)

@@ -1,0 +1,355 @@
+"""Values, dtypes and sizes that random programs of the whole language (``tests/fuzzing/run.py``) found to be wrong."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.whole_programs.checks import EXECUTORS, X, check, masks
+from tnp.testing import assert_same
+
+# Lengths that are known at run time only, and turn out to be 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, m, k: (x[m] + x[k], np.zeros(len(x[m] + x[k])), (x[m] * x[k]).shape, np.ones((x[m] - x[k]).shape)),
+        lambda x, m, k: np.zeros(3) + x[m],
+        lambda x, m, k: np.where(x[m] > 1, x[k], 0.5),
+        lambda x, m, k: (np.broadcast_to(x[m], (6,)), np.copyto(np.zeros(6), x[m])),
+        lambda x, m, k: np.array([x[m], x[k]]).shape,
+        lambda x, m, k: (np.squeeze(x[m]), x[k].squeeze().shape, np.squeeze(x[m][None], 0)),
+        lambda x, m, k: [x[m] == x[k], np.hypot(x[m], x[k]).sum(), np.minimum(x[m], x[k], out=np.zeros(3))],
+        lambda x, m, k: x[m] ** np.flatnonzero(2),
+    ],
+)
+def test_lengths_that_turn_out_to_be_one(function):
+    rows = ("10000", "11100"), ("11100", "10000"), ("11000", "01100"), ("00001", "10000"), ("00000", "00100")
+    check(function, *((X, *masks(*pair)) for pair in rows))
+
+
+def test_what_is_computed_into_such_an_array_has_its_length():
+    def update(x, m, k):
+        a, y = x[m], np.zeros(6)
+        y[:] = x[k]
+        a += x[k]
+        return a, y
+
+    check(update, *((X, *masks(*pair)) for pair in (("10000", "11000"), ("11000", "10000"), ("11000", "00110"))))
+
+
+def test_counts_of_one_mask_are_one_length():
+    """Also of a mask that is computed anew: nothing is broadcast then."""
+
+    def f(x, y):
+        y[(x > 1) & (x < 4)] = x[(x > 1) & (x < 4)] * y[(x > 1) & (x < 4)]
+        return len(x[x > 1] + y[x > 1])
+
+    check(f, (X, X + 1), (-X, X))
+    assert not any("broadcast_in_dim" in str(b) for b in tnp.trace()(f, X, X + 1).bound_symbols)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.putmask(a, a != 0, [1, 2]),
+        lambda a: np.putmask(a, a != 0, a * 2),
+        lambda a: np.putmask(a, a != 0, np.int64(1)),
+        lambda a: np.subtract.at(a, 1, 0.1),
+        lambda a: a.__setitem__(slice(None), np.complex64(1)),
+        lambda a: np.insert(a, 0, 1j),
+        lambda a: np.insert(a, 0, np.ones((1, 1), a.dtype)),
+        lambda a: np.insert(a, [0, 1], np.ones((1, 1, 2), a.dtype)),
+        lambda a: (a > 0).__setitem__(0, [1.0]),
+    ],
+)
+def test_other_values(function):
+    for dtype in ("int8", "float32", "complex64"):
+        check(function, (np.arange(3).astype(dtype),))
+
+
+def test_a_scalar_of_float64_is_a_float_to_complex_numbers():
+    scalar = np.float64(1.5)
+    check(lambda z: [z + scalar, z - scalar, z * scalar, z / scalar, z**scalar, scalar + z], (2 - 1j,))
+
+
+@pytest.mark.parametrize("default", [-1, 300, 2.5, True])
+def test_a_number_as_the_default_of_select_is_cast(default):
+    condition = np.array([True, False, True])
+    for dtype in ("uint8", "int8", "uint64", "float32"):
+        check(lambda a: np.select([condition], [a], default=default), (np.arange(3).astype(dtype),))
+        check(lambda a: np.select([condition], [default], default=a), (np.arange(3).astype(dtype),))
+
+
+def test_diagonals_are_counted_by_what_numpy_takes():
+    for k in (True, np.bool(True), np.float16(0.5), 1.5, np.int8(-1)):
+        check(lambda a, k=k: (np.triu(a, k), np.tril(a, k), np.tri(3, 3, k), np.rot90(a, k)), (np.ones((3, 3)),))
+        check(lambda a, k=k: np.eye(3, k=k), (np.ones(3),))
+
+
+def test_nothing_is_repeated_less_than_never():
+    check(lambda a, n: (a.repeat(n), np.repeat(a, n)), (X[:0], -1), (X, -1), (X, 2), (np.ones((0, 2)), -3))
+    check(lambda a: np.repeat(a, [1, -1], axis=1), (np.ones((3, 2)),), (np.ones((0, 2)),))
+
+
+def test_a_sum_is_a_scalar_whatever_becomes_of_what_it_is_of():
+    def f(x):
+        total = np.einsum("i,i->", x, x)
+        x[0] = 1
+        return (total,)
+
+    check(f, (np.arange(4),))
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd", "count_nonzero"])
+def test_zero_dimensional_arrays_along_axis_0(name):
+    check(lambda x: getattr(np, name)(x, axis=0), (np.array(2.0),))
+    check(lambda x: getattr(np, name)(x, axis=1), (np.array(2.0),))
+
+
+def test_an_index_is_looked_at_for_a_result_that_nothing_reads():
+    check(lambda x: np.unique(np.take(x, [7])) is None, (X,))
+
+
+def test_empty_tuples_from_branches():
+    def f(x):
+        if x.sum() > 3:
+            return ()
+        return ()
+
+    def g(x):
+        if x.sum() > 3:
+            found = 1, "a"
+        else:
+            found = 1, "a"
+        return found
+
+    for function in (f, g):
+        check(function, (X,), (-X,))
+
+
+# Powers
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32", "complex64"])
+def test_powers_by_numbers_that_vary(dtype):
+    def power(a, n):
+        return a**n
+
+    def in_place(a, n):
+        a **= n
+        return a
+
+    values = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5]) + (1j if dtype == "complex64" else 0)
+    numbers = [3, 4, 2, 0, 1, 5, 2, 2.5, 0.5, 2.0, 1.5, 0.5] + (
+        [-2, -1, -3, -1, -1.0, -0.5] if dtype[0] in "fc" else []
+    )
+    with np.errstate(all="ignore"):
+        a = values.astype(dtype)
+    for function in (power, in_place) if dtype[0] in "fc" else (power,):
+        check(function, *((a, n) for n in numbers))
+
+
+# Casts
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32"])
+def test_bincount_takes_what_numpy_takes(dtype):
+    check(
+        lambda a: (np.bincount(a), np.bincount([])), (np.array([1, 2, 4]).astype(dtype),), (np.array([]).astype(dtype),)
+    )
+
+
+# Extremes of nothing
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0), (2, 0, 3), (2, 3)])
+def test_extremes_with_an_initial_value(shape):
+    check(
+        lambda a: (a.max(initial=1), np.min(a, initial=-2), a.max(0, initial=0.5), a.min(axis=(0, 1), initial=3)),
+        (np.ones(shape),),
+    )
+    check(lambda a, m: a[m][:, m].max(initial=1), *((np.ones((3, 3)) * 5, m) for m in masks("000", "010", "111")))
+
+
+# Python numbers
+
+
+@pytest.mark.parametrize("number", [1.5j, complex(-0.0, -0.0), True, 2.5, 3])
+def test_parts_of_python_numbers(number):
+    def f(s, a):
+        return s.real, s.imag, (s * 2).real, a.item().real, a.item().imag
+
+    check(f, *((x, np.array(x)) for x in (number, number * 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32"])
+def test_degrees_are_numpys_to_the_last_bit(dtype):
+    def f(a):
+        return np.rad2deg(a).sum(), np.degrees(a), np.deg2rad(a), np.radians(a)
+
+    a = (np.random.default_rng(0).normal(size=20) * 30).astype(dtype)
+    for executors in EXECUTORS:
+        for got, expected in zip(tnp.jit(f, executors=executors)(a)[1:], f(a)[1:]):
+            assert_same(got, expected, exact=True, what=f"{executors}")
+
+
+def test_complex_numbers_of_complex_parts():
+    def f(a, s):
+        return complex(1, a.item(0)), complex(s, 2) + a, complex(a.item(1), s)
+
+    for s in (2.5, 1j):
+        check(f, (np.array([1j, 2 - 1j]), s))
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_number_is_repeated_along_its_one_axis(axis):
+    def f(s):
+        return np.repeat(s, 2, axis=axis), np.repeat(s, [3], axis)
+
+    assert_same(tnp.jit(f)(np.float32(3)), f(np.float32(3)))
+
+
+def powers_of_two(a, k):
+    return 2**k + a
+
+
+def powers_of_a_negative_number(a, k):
+    return (-2) ** k + a, (-2.5) ** k + a
+
+
+def powers_of_itself(a, k):
+    k **= k
+    return a + k
+
+
+def powers_in_a_loop(a, k):
+    total = 0
+    for i in range(len(a)):
+        total += a[i] * 2**i * k**i + 2**-i
+    return total
+
+
+@pytest.mark.parametrize("f", [powers_of_two, powers_of_a_negative_number, powers_of_itself, powers_in_a_loop])
+def test_a_power_of_numbers_is_of_the_kind_that_signs_decide(f):
+    jitted, a = tnp.jit(f), np.arange(4)
+    for k in (-2, 5, 2.0, 0.5, -1.5, -3, True, 2, -3.0):
+        assert_same(jitted(a, k), f(a, k), what=f"{k!r}")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i8"])
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 2, 2)])
+def test_a_product_with_zero_is_that_of_blas(dtype, shape):
+    def f(a, b):
+        return np.dot(a, b), np.dot(b, a), np.inner(a, b)
+
+    a = np.array([1, -2, -0.0, 3]).reshape(shape).astype(dtype)
+    if dtype != "i8":
+        a.flat[0] = np.inf
+    for b in (np.dtype(dtype).type(0), np.array(1, dtype)):
+        with np.errstate(all="ignore"):
+            results = list(zip(tnp.jit(f)(a, b), f(a, b)))
+        for result, expected in results:
+            assert_same(result, expected)
+            np.testing.assert_array_equal(np.signbit(result.real), np.signbit(expected.real))
+
+
+def test_complex_scalars_are_ordered_as_by_operators():
+    def f(a, b):
+        x, y = a[0], b[0]
+        return x < 7, x <= y, x > y, x >= y, (x * 1 < y) + 1, max(x, y), np.less(x, y), np.maximum(x, y)
+
+    jitted, parts = tnp.jit(f), (1.0, np.inf, np.nan)
+    numbers = [np.array([complex(x, y)]) for x in parts for y in parts]
+    for a, b in itertools.product(numbers, numbers):
+        with np.errstate(all="ignore"):
+            assert repr(jitted(a, b)) == repr(f(a, b))
+
+
+@pytest.mark.parametrize("k", [np.inf, 1.0, np.nan, 2, 1])
+def test_the_least_of_a_number_and_a_scalar_is_of_its_own_kind(k):
+    def f(k):
+        return min(k, np.float64(1.5)), max(k, np.float64(1.5)), min(np.float64(1.5), k)
+
+    assert repr(tnp.jit(f)(k)) == repr(f(k))
+
+
+def test_a_value_is_specialized_on_behind_sizes_that_vary():
+    def f(a):
+        return a[1:] * 2 if a.flatten()[1] > 0 else a.sum()
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5, 4):
+        assert_same(jitted(np.arange(n)), f(np.arange(n)))
+        assert_same(jitted(-np.arange(n)), f(-np.arange(n)))
+
+
+@pytest.mark.parametrize("x", [np.ones(3), np.array(2.5), np.float64(2.5), np.int32(25), np.True_, np.complex64(1)])
+@pytest.mark.parametrize("digits", [(), (1,), (-1,)])
+def test_round_takes_scalars_alone(x, digits):
+    def f(x):
+        return round(x, *digits)
+
+    try:
+        expected = f(x)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=re.escape(str(error))):
+            tnp.jit(f)(x)
+    else:
+        assert_same(tnp.jit(f)(x), expected)
+
+
+def test_a_triangle_has_a_size_that_is_no_integer():
+    def f(n):
+        return np.tri(n[()])
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="is no integer"):
+        assert_same(tnp.jit(f)(np.array(3, np.float16)), np.tri(3))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.7, -1.7, [1.0, 2], np.float64(2.9)])
+def test_np_roll_makes_its_shift_an_integer(shift):
+    a = np.arange(5)
+    assert_same(tnp.jit(lambda a: np.roll(a, shift))(a), np.roll(a, shift))
+    assert_same(tnp.jit(np.roll)(a, shift), np.roll(a, shift))
+
+
+def test_lengths_that_values_decide_are_one_in_branches_of_iterations():
+    def f(p):
+        for _ in range(len(p)):
+            found = p[1].nonzero()[0]
+            if p[1].astype(int).sum():
+                found[None]
+        return found
+
+    p = (1, np.arange(3, dtype=np.uint64))
+    assert_same(tnp.jit(f)(p), f(p))
+
+
+@pytest.mark.parametrize("repeats", [0.0, 2.0, 2.5, np.float64(1.0), [1.0, 2, 0]])
+def test_np_repeat_makes_its_counts_integers(repeats):
+    a = np.arange(3)
+    assert_same(tnp.jit(lambda a: a.repeat(repeats))(a), a.repeat(repeats))
+
+
+@pytest.mark.parametrize("name", ["t0", "result0"])
+def test_buffers_of_a_kernel_have_names_of_their_own(name):
+    space = {}
+    exec(f"def f({name}): return {name}.sum(axis=1), {name} + 1, {name}.sum(keepdims=True)", space)
+    jitted = tnp.jit(space["f"], dynamic=True)
+    for n in (3, 5):
+        assert_same(jitted(np.ones((n, 4))), space["f"](np.ones((n, 4))))
+
+
+def test_parameters_may_have_the_names_of_builtins():
+    def f(type, int, len, list, computation, x):
+        return type * int + len[0] + list["a"] + computation + x
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5):
+        arguments = np.ones(n), 2, [np.arange(n)], {"a": 1.5}, 4, np.ones(n, np.float32)
+        assert_same(jitted(*arguments), f(*arguments))
+    assert tnp.cache_info(jitted).misses == 2

@@ -1,0 +1,158 @@
+"""Programs for any size: when they are compiled, and which sizes get code of their own again.
+
+The first call of a kind is compiled for its sizes. When a dimension comes with another size, it is a symbol of the next
+program. That program is kept if it has all the native code that a program for one size has. A size whose calls have taken
+longer than a compilation does gets a program of its own, which is kept if it is faster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.driver import Captured
+from tnp.capture.guards.prologue import Prologue
+from tnp.compile.cache_entry import CacheEntry, CallSignature
+from tnp.compile.driver import Compiled
+from tnp.core.errors import NeedsEager
+from tnp.core.trace import Trace
+
+if TYPE_CHECKING:
+    from tnp.compile.compiled_function import Jitted
+
+__all__ = ["FOR_ONE_SIZE", "HotSizes", "trace_for_any_size"]
+
+#: programs for one size each of a kind of call, before those for any size may be run worse than they
+FOR_ONE_SIZE = 16
+#: a program for one size is kept if it takes at most this part of the time of that for any size
+FASTER = 0.95
+#: seconds of a compilation, at least: programs for any size may come from the disk cache
+COMPILING = 0.05
+#: sizes that are looked at, and calls that are compared
+SIZES, CALLS = 1024, 8
+#: programs for one size beside one for any size
+MOST = 8
+
+
+def trace_for_any_size(
+    prologue: Prologue, trace_it: Callable[[], Captured], needs_sizes: Callable[[Trace], bool] | None
+) -> Captured:
+    """The capture of a call, with symbols for the sizes that varied; without symbols if it cannot have them, or if
+    ``needs_sizes`` says that executors would run the trace worse."""
+    sizes = prologue.sizes
+    if sizes.in_vain and needs_sizes is not None and not sizes.at_once:
+        return trace_it()
+    sizes.is_on = True
+    try:
+        while True:
+            captured = trace_it()
+            if sizes.at_once or not prologue.relations.symbols:
+                return captured
+            specialized = prologue.relations.specialized()
+            if not specialized:
+                break
+            for n in specialized:
+                sizes.specialize(*captured.inputs.dimensions[n.name])
+        if needs_sizes is None or not needs_sizes(captured.trace):
+            return captured
+    except NeedsEager:
+        if not prologue.relations.symbols:
+            raise
+    finally:
+        sizes.is_on = False
+    sizes.in_vain += 1
+    return trace_it()
+
+
+class HotSizes:
+    """A program for any size, behind its guards, and how long its calls take, by size."""
+
+    def __init__(self, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> None:
+        self.jitted, self.form = jitted, form
+        #: what code for one size takes to compile, at least
+        self.seconds = max(seconds, COMPILING)
+        #: of each size, the seconds that its calls took in all, and those of the fastest
+        self._times: dict[Any, tuple[float, float]] = {}
+        #: the size that is to get code of its own
+        self._due: Any = None
+        self._made = 0
+        self._untimed = made.run
+        self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
+        self.__tnp_source__: str = self._program.__tnp_source__
+
+    def __call__(self, *values: Any) -> Any:
+        """The result, or ``MISS``. A call whose size has taken long in all compiles a program for that size."""
+        result = self._program(*values)
+        if self._due is not None:
+            self._specialize(values)
+        return result
+
+    def _timed(self, program: Callable[..., Any]) -> Callable[..., Any]:
+        """``program`` as a function whose first argument is the tuple of its sizes."""
+
+        def run(sizes: Any, *inputs: Any) -> Any:
+            start = time.perf_counter()
+            result = program(*inputs)
+            self._note(sizes, time.perf_counter() - start)
+            return result
+
+        return run
+
+    def _note(self, sizes: Any, seconds: float) -> None:
+        if len(self._times) >= SIZES and sizes not in self._times:
+            self._times.clear()
+        spent, fastest = self._times.get(sizes, (0.0, seconds))
+        spent += seconds
+        self._times[sizes] = spent, min(seconds, fastest)
+        if spent > self.seconds and self._made < MOST:
+            self._due = sizes
+
+    def _fastest(self, sizes: Any) -> float:
+        return self._times.get(sizes, (0.0, 0.0))[1]
+
+    def _stop(self) -> None:
+        """Calls are not timed any more: no further size gets a program."""
+        self._made = MOST
+        self._program = self._untimed
+
+    def _specialize(self, values: tuple[Any, ...]) -> None:
+        """Compiles a program for the sizes of a call that has run."""
+        if not self.jitted.lock.acquire(blocking=False):
+            return
+        try:
+            sizes, self._due = self._due, None
+            if sizes is None:  # another thread was here
+                return
+            self._made += 1
+            self._times[sizes] = -math.inf, self._fastest(sizes)
+            start = time.perf_counter()
+            found = self.jitted.compile_as_is(self.form, values)
+            if found is not None:
+                prologue, made = found
+                entry = CacheEntry(self.form, prologue, made.run, made.traces, graphs=made.graphs)
+                entry.run = made.guarded(self._compared(sizes, made, entry))
+                entry.seconds = time.perf_counter() - start
+                self.jitted.keep(entry, f"calls with the sizes {sizes} take long")
+        finally:
+            self.jitted.lock.release()
+
+    def _compared(self, sizes: Any, made: Compiled, entry: CacheEntry) -> Callable[..., Any]:
+        """A program for one size. After some calls it is kept, or forgotten because it is not faster."""
+        times: list[float] = []
+        fastest = self._fastest(sizes)
+
+        def run(*inputs: Any) -> Any:
+            start = time.perf_counter()
+            result = made.program(*inputs)
+            times.append(time.perf_counter() - start)
+            if len(times) == CALLS:
+                pays = min(times) <= FASTER * fastest
+                if not pays or self._made >= MOST:
+                    self._stop()
+                self.jitted.replace(entry, dataclasses.replace(entry, run=made.run) if pays else None)
+            return result
+
+        return run

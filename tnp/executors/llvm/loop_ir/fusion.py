@@ -1,0 +1,208 @@
+"""Row sharing: nests over the same outer loops are fused into one nest, which finishes a row before it begins the next.
+
+A row stays in the cache from nest to nest. A temporary that only the fused nest reads shrinks to one row, or to a register. A
+nest may share loops with an earlier one if every dependence between them stays within an iteration: where it reads what the
+earlier nest writes, its index in the dimension of a shared loop is that loop's variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import (
+    Apply,
+    Buffer,
+    Convert,
+    Expression,
+    Kernel,
+    Load,
+    Nest,
+    Position,
+    Reduce,
+    Rows,
+    Statement,
+    Store,
+    loads_in,
+)
+
+__all__ = ["share_rows"]
+
+
+def share_rows(kernel: Kernel) -> Kernel:
+    """The kernel with rows shared."""
+    done: list[Nest | Rows] = []
+    for nest in kernel.nests:
+        assert isinstance(nest, Nest)
+        _add(done, nest)
+    return _contracted(
+        Kernel(kernel.inputs, kernel.outputs, kernel.temporaries, kernel.numbers, [_merged(e) for e in done])
+    )
+
+
+def _add(done: list[Nest | Rows], nest: Nest) -> None:
+    """Adds a nest to the last one that it can share loops with, or behind all."""
+    for i in range(len(done) - 1, -1, -1):
+        earlier = done[i]
+        count = _shared_loops(earlier, nest)
+        if count:
+            if isinstance(earlier, Nest):
+                done[i] = earlier = Rows(earlier.loops[:count], [Nest(earlier.loops[count:], earlier.statements)])
+            names = dict(zip(nest.loops, earlier.loops))
+            earlier.nests.append(_Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
+            return
+        if _written(earlier) & _read(nest):
+            break
+    done.append(nest)
+
+
+def _statements(entry: Nest | Rows) -> Iterator[Statement]:
+    for nest in entry.nests if isinstance(entry, Rows) else [entry]:
+        yield from nest.statements
+
+
+def _written(entry: Nest | Rows) -> set[Buffer]:
+    return {s.buffer for s in _statements(entry)}
+
+
+def _read(entry: Nest | Rows) -> set[Buffer]:
+    return {load.buffer for s in _statements(entry) for load in loads_in(s.value)}
+
+
+def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
+    """How many outer loops a nest can share with an earlier one, and gains from."""
+    if not (_written(earlier) | _read(earlier)) & _read(nest):
+        return 0
+    counts = [len(earlier.loops)] if isinstance(earlier, Rows) else range(len(earlier.loops), 0, -1)
+    for count in counts:
+        inner = isinstance(earlier, Rows) or count < max(len(earlier.loops), len(nest.loops))
+        if inner and count <= len(nest.loops) and _may_share(earlier, nest, count):
+            return count
+    return 0
+
+
+def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:
+    outer, own = earlier.loops[:count], nest.loops[:count]
+    reduced = {*nest.reduced, *(v for s in _statements(earlier) if isinstance(s, Reduce) for v in s.over)}
+    if any(not (v.limit == w.limit) for v, w in zip(outer, own)) or reduced & {*outer, *own}:
+        return False
+    writers = {s.buffer: s for s in _statements(earlier)}
+    for s in nest.statements:
+        for load in loads_in(s.value):
+            if load.buffer not in writers:
+                continue
+            dims = {i: d for d, i in enumerate(writers[load.buffer].at)}
+            if any(load.at[dims[Index.of(v)]] != Index.of(w) for v, w in zip(outer, own)):
+                return False
+    return True
+
+
+# Loops inside of the shared ones
+
+
+def _merged(entry: Nest | Rows) -> Nest | Rows:
+    """The same with inner loops as one that go over the same points, and read of each other what the same point writes."""
+    if isinstance(entry, Nest):
+        return entry
+    nests: list[Nest] = []
+    for nest in entry.nests:
+        for i in range(len(nests) - 1, -1, -1):
+            joined = _joined(nests[i], nest)
+            if joined is not None:
+                nests[i] = joined
+                break
+            if _written(nests[i]) & _read(nest):
+                nests.append(nest)
+                break
+        else:
+            nests.append(nest)
+    return Rows(entry.loops, nests)
+
+
+def _joined(earlier: Nest, nest: Nest) -> Nest | None:
+    if len(earlier.loops) != len(nest.loops):
+        return None
+    if any(not (v.limit == w.limit) for v, w in zip(earlier.loops, nest.loops)):
+        return None
+    if any(n.reduced and len(n.reduced) != len(n.loops) for n in (earlier, nest)):
+        return None
+    renamed = _Renaming(dict(zip(nest.loops, earlier.loops)), {}).nest(nest)
+    writers = {s.buffer: s for s in earlier.statements}
+    for s in renamed.statements:
+        for load in loads_in(s.value):
+            writer = writers.get(load.buffer)
+            if writer is not None and (isinstance(writer, Reduce) or writer.at != load.at):
+                return None
+    return Nest(earlier.loops, [*earlier.statements, *renamed.statements])
+
+
+# Temporaries
+
+
+def _contracted(kernel: Kernel) -> Kernel:
+    """The kernel with temporaries of one row."""
+    users: dict[Buffer, list[Nest | Rows]] = {}
+    for entry in kernel.nests:
+        for buffer in _written(entry) | _read(entry):
+            users.setdefault(buffer, []).append(entry)
+    small: dict[Buffer, tuple[Buffer, list[int]]] = {}
+    for buffer in kernel.temporaries:
+        (entry, *others) = users[buffer]
+        if others or not isinstance(entry, Rows):
+            continue
+        outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
+        writer = next(s for s in _statements(entry) if s.buffer is buffer)
+        kept = [d for d, i in enumerate(writer.at) if i not in outer]
+        small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept
+    renaming = _Renaming({}, small)
+    nests = [
+        Rows(e.loops, [renaming.nest(n) for n in e.nests]) if isinstance(e, Rows) else renaming.nest(e)
+        for e in kernel.nests
+    ]
+    temporaries = [small[b][0] if b in small else b for b in kernel.temporaries]
+    return Kernel(kernel.inputs, kernel.outputs, temporaries, kernel.numbers, nests)
+
+
+class _Renaming:
+    """Nests with other variables, and with other buffers, which have some dimensions of those that they stand for."""
+
+    def __init__(self, names: Mapping[Var, Var], buffers: Mapping[Buffer, tuple[Buffer, Sequence[int]]]) -> None:
+        self.names = names
+        self.buffers = buffers
+        #: an expression is a graph, whose parts are shared; the parts stay alive with it
+        self._made: dict[int, tuple[Expression, Expression]] = {}
+
+    def nest(self, nest: Nest) -> Nest:
+        return Nest(tuple(map(self._var, nest.loops)), [self._statement(s) for s in nest.statements])
+
+    def _var(self, v: Var) -> Var:
+        return self.names.get(v, v)
+
+    def _index(self, i: Index) -> Index:
+        terms = {self._var(v) if isinstance(v, Var) else v: c for v, c in i.terms.items()}
+        return Index(i.constant, terms)
+
+    def _at(self, buffer: Buffer, at: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
+        new, kept = self.buffers.get(buffer, (buffer, range(len(at))))
+        return new, tuple(self._index(at[d]) for d in kept)
+
+    def _statement(self, s: Statement) -> Statement:
+        value = self._expression(s.value)
+        buffer, at = self._at(s.buffer, s.at)
+        if isinstance(s, Store):
+            return Store(buffer, at, value)
+        return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))
+
+    def _expression(self, x: Expression) -> Expression:
+        if id(x) not in self._made:
+            self._made[id(x)] = x, self._renamed(x)
+        return self._made[id(x)][1]
+
+    def _renamed(self, x: Expression) -> Expression:
+        if isinstance(x, Load):
+            return Load(*self._at(x.buffer, x.at))
+        if isinstance(x, Apply):
+            return Apply(x.op, tuple(map(self._expression, x.args)), x.of, x.dtype)
+        if isinstance(x, Convert):
+            return Convert(self._expression(x.x), x.dtype, x.bits)
+        return Position(self._index(x.index), x.dtype) if isinstance(x, Position) else x

@@ -1,0 +1,233 @@
+"""The verifier of the loop IR: what must hold of a kernel before it becomes code (under ``TNP_CHECK=1``, and in the tests).
+
+Each buffer but the inputs is written by one statement, which writes each of its elements once, before anything reads one. All
+expressions have the types of the table of elementwise prims. Indices lie within their buffers for all sizes that the symbols may
+have, or, where that follows from what the program relies on besides, for the sizes of the call being traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import dtypes, intervals, symbols
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name
+from tnp.core.errors import TraceCheckError
+from tnp.core.intervals import Linear
+from tnp.core.reduction_table import REDUCTIONS
+from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import (
+    Apply,
+    Buffer,
+    Constant,
+    Convert,
+    Expression,
+    Kernel,
+    Load,
+    Nest,
+    Number,
+    Position,
+    Reduce,
+    Rows,
+    Size,
+    Statement,
+    loads_in,
+    parts_of,
+    show,
+)
+
+__all__ = ["is_provable", "verify"]
+
+_REDUCTIONS = {row.name: row for row in REDUCTIONS}
+
+
+def verify(kernel: Kernel) -> None:
+    """Raises :class:`TraceCheckError` for a kernel that breaks a rule of the IR."""
+    try:
+        _Verifier(kernel).verify()
+    except _Broken as reason:
+        raise TraceCheckError(f"{reason}, in\n{show(kernel)}") from None
+
+
+class _Broken(Exception):
+    pass
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise _Broken(message)
+
+
+class _Verifier:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.known = set(kernel.buffers)
+        #: what has been written
+        self.made = set(kernel.inputs)
+
+    def verify(self) -> None:
+        names = [b.name for b in self.kernel.buffers]
+        _check(len(set(names)) == len(names), "two buffers have one name")
+        for nest in self.kernel.nests:
+            if isinstance(nest, Rows):
+                self._rows(nest)
+            else:
+                self._nest(nest, ())
+        missing = [b.name for b in self.kernel.outputs if b not in self.made]
+        _check(not missing, f"nothing writes {missing}")
+
+    def _rows(self, rows: Rows) -> None:
+        _check(bool(rows.loops), "nests share no loop")
+        for nest in rows.nests:
+            self._nest(nest, rows.loops)
+        outer = {Index.of(v) for v in rows.loops}
+        writers = {s.buffer: s for nest in rows.nests for s in nest.statements}
+        for load in (load for nest in rows.nests for s in nest.statements for load in loads_in(s.value)):
+            for d, i in enumerate(writers[load.buffer].at if load.buffer in writers else ()):
+                same = i not in outer or load.at[d] == i
+                _check(same, f"{load.buffer.name} is read in another iteration of shared loops than writes it")
+        self.made -= {b for b in writers if b.role == "row"}
+
+    def _nest(self, nest: Nest, around: Sequence[Var]) -> None:
+        loops = (*around, *nest.loops)
+        _check(len(set(loops)) == len(loops), "a loop is inside of itself")
+        _check(bool(nest.statements), "a nest has no statement")
+        over = {frozenset(s.over) if isinstance(s, Reduce) else frozenset() for s in nest.statements}
+        alike = len(over) == 1 or (around and over == {frozenset(), frozenset(nest.loops)})
+        _check(bool(alike), "statements of a nest reduce over different loops")
+        here: dict[Buffer, Statement] = {}
+        for s in nest.statements:
+            self._expression(s.value, loops)
+            for load in loads_in(s.value):
+                self._read(load, here)
+            self._place(s, nest.loops if s.buffer.role == "row" else loops)
+            _check(bool(around) or s.buffer.role != "row", f"{s.buffer.name} is a row of no shared loop")
+            here[s.buffer] = s
+        self.made |= here.keys()
+
+    # Memory
+
+    def _read(self, load: Load, here: dict[Buffer, Statement]) -> None:
+        """A load sees what earlier nests wrote, or what its own point of the loops did."""
+        name = load.buffer.name
+        if load.buffer in here:
+            writer = here[load.buffer]
+            _check(not isinstance(writer, Reduce), f"{name} is read in the loops that reduce to it")
+            _check(writer.at == load.at, f"{name} is read in the loops that write it, where another point may write")
+        else:
+            _check(load.buffer in self.made, f"{name} is read before it is written")
+
+    def _place(self, s: Statement, loops: Sequence[Var]) -> None:
+        """A statement writes each element of a buffer once."""
+        name = s.buffer.name
+        _check(s.buffer in self.known and s.buffer.role != "input", f"{name} is not the kernel's to write")
+        _check(s.buffer not in self.made, f"{name} is written twice")
+        _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
+        if isinstance(s, Reduce):
+            _check(s.op in _REDUCTIONS, f"there is no reduction {s.op}")
+            _check(s.buffer.dtype.kind in _REDUCTIONS[s.op].takes, f"{s.op} of {s.buffer.dtype}")
+            _check(set(s.over) <= set(loops), f"{name} is reduced over a loop that is not there")
+        left = [v for v in loops if not (isinstance(s, Reduce) and v in s.over)]
+        _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
+        for i, n in zip(s.at, s.buffer.shape):
+            if i == Index():
+                _check(bool(n == 1), f"{name} is written in part")
+                continue
+            var = next((v for v in left if i == Index.of(v)), None)
+            _check(var is not None, f"{name} is written at {i}, which is not one of the loops")
+            assert var is not None
+            left.remove(var)
+            _check(bool(var.limit == n), f"{name} has {n} elements, but the loop {var} has {var.limit} iterations")
+        _check(not left, f"the points of {left} write one element of {name}")
+
+    # Expressions
+
+    def _expression(self, x: Expression, loops: Sequence[Var]) -> None:
+        for y in parts_of(x):
+            if isinstance(y, Load):
+                _check(y.buffer in self.known, f"{y.buffer.name} is no buffer of the kernel")
+                _check(len(y.at) == len(y.buffer.shape), f"{y.buffer.name} has another number of dimensions")
+                for i, n in zip(y.at, y.buffer.shape):
+                    self._index(i, loops)
+                    self._within(y, i, n)
+            elif isinstance(y, Position):
+                self._index(y.index, loops)
+                _check(y.dtype.kind in "iuf", f"a position as {y.dtype}")
+            elif isinstance(y, Apply):
+                _apply(y)
+            elif isinstance(y, Convert):
+                same = not y.bits or y.dtype.bits == y.x.dtype.bits
+                _check(same, f"the bits of {y.x.dtype} as {y.dtype}")
+            elif isinstance(y, Number):
+                own = y.index < len(self.kernel.numbers) and self.kernel.numbers[y.index] is y.python_type
+                _check(own and y.dtype is dtypes.dtype_of_number(y.python_type), f"there is no number {y.index}")
+            else:
+                _check(isinstance(y, (Size, Constant)), f"{y} is no expression")
+
+    def _index(self, index: Index, loops: Sequence[Var]) -> None:
+        _check(index.is_affine, f"the index {index} is not affine")
+        _check(index.variables() <= set(loops), f"the index {index} has variables that no loop around it has")
+
+    def _within(self, load: Load, index: Index, n: Any) -> None:
+        low, high = _ends(index)
+        for x in (low, _form(n).plus(high, -1).plus(Linear({}, 1), -1)):
+            inside = is_provable(x) or _value(x) >= 0
+            _check(inside, f"{load.buffer.name} is read at {index}, beyond its {n} elements")
+
+
+# Types
+
+
+def _apply(x: Apply) -> None:
+    given = [a.dtype for a in x.args]
+    if x.op == "where":
+        fits = len(given) == 3 and given[0] is dtypes.bool8 and all(d is x.of for d in given[1:])
+        _check(fits and x.dtype is x.of, f"where of {given}")
+        return
+    _check(x.op in by_name, f"there is no elementwise operation {x.op}")
+    row = by_name[x.op]
+    _check(len(given) == row.nargs and all(d is x.of for d in given), f"{x.op} of {given}, not of {x.of}")
+    _check(x.of.kind in row.takes, f"{x.op} of {x.of}")
+    made = {"bool": dtypes.bool8, "int32": dtypes.int32, "real": _real(x.of)}.get(row.result, x.of)
+    _check(x.dtype is made, f"{x.op} of {x.of} as {x.dtype}")
+
+
+def _real(d: DType) -> DType:
+    return dtypes.real_counterpart(d) if d.kind == "c" else d
+
+
+# Bounds
+
+
+def _form(n: Any) -> Linear:
+    return intervals.linear(n.number if isinstance(n, symbols.Extent) else n)
+
+
+def _ends(index: Index) -> tuple[Linear, Linear]:
+    """The least and the greatest value of an affine index, as forms of the sizes."""
+    low = high = _form(index.constant)
+    for atom, factor in index.terms.items():
+        reach = _form((atom.limit - 1) * factor)
+        is_positive = factor > 0
+        low, high = (low, high.plus(reach)) if is_positive else (low.plus(reach), high)
+    return low, high
+
+
+def is_provable(x: Linear) -> bool:
+    """Whether ``x`` is at least 0, whatever the sizes in it are: by their bounds, and as ``k * (n // k)`` is from ``n - k + 1`` to ``n``."""
+    for number, factor in x.terms.values():
+        operation, args = number.origin or ("", ())
+        if operation != "floor_divide" or not isinstance(args[1], int) or factor % args[1]:
+            continue
+        whole, by = _form(args[0]), args[1]
+        least = whole if factor < 0 else whole.plus(Linear({}, by - 1), -1)
+        rest = x.plus(Linear({number.name: (number, 1)}, 0), -factor)
+        return is_provable(rest.plus(least, factor // by))
+    low = x.interval()[0]
+    return low is not None and low >= 0
+
+
+def _value(x: Linear) -> int:
+    """Of the call being traced."""
+    return x.constant + sum(factor * int(symbols.value_of(n) or 0) for n, factor in x.terms.values())

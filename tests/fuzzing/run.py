@@ -39,7 +39,8 @@ def generator(gradients: bool) -> tuple[Any, Any]:
 
 def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
     """Runs programs, and writes a line of JSON before and after each."""
-    from tests.fuzzing.language import TooLong, Verdict
+    from tests.fuzzing.language.drafts import TooLong
+    from tests.fuzzing.language.judging import Verdict
     from tnp.executors.options import names_in
 
     program, judged = generator(arguments.gradients)
@@ -82,7 +83,7 @@ class Worker:
         if self.arguments.executors:
             command += ["--executors", self.arguments.executors]
         command += ["--gradients"] * self.arguments.gradients
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert process.stdout is not None
         lines: queue.Queue[str | None] = queue.Queue()
 
@@ -92,7 +93,7 @@ class Worker:
             lines.put(None)
 
         threading.Thread(target=read, args=(process.stdout,), daemon=True).start()
-        done, current = 0, seeds[0]
+        done, current, last = 0, seeds[0], ""
         while True:
             try:
                 line = lines.get(timeout=self.arguments.limit)
@@ -110,7 +111,7 @@ class Worker:
                     {
                         "seed": current,
                         "outcome": "crash",
-                        "detail": f"exit status {process.returncode}",
+                        "detail": f"exit status {process.returncode}: {last}",
                         "minor": [],
                         "seconds": 0,
                     }
@@ -118,7 +119,8 @@ class Worker:
                 return done + 1
             try:
                 message = json.loads(line)
-            except ValueError:
+            except ValueError:  # what else the process writes
+                last = line.strip() or last
                 continue
             current = message["seed"]
             if "outcome" in message:

@@ -44,7 +44,7 @@ CALLS = (
     "np.dot({v}, {v})", "np.dot({w}, {w})", "np.dot({w}.T, {w})", "np.matmul({w}, {w}.T)", "({w} @ {w}.T)", "np.inner({v}, {v})",
     "np.outer({v}, {v})", "np.vdot({a}, {c})", "np.tensordot({w}, {w}, axes=([0], [0]))", "np.einsum('ij,kj->ik', {w}, {w})",
     "np.einsum('i,i->', {v}, {v})", "np.einsum('ij->ji', {w})", "np.einsum('i,j', {v}, {v})", "np.einsum('...i->...', {q})", "np.trace({w})",
-    "np.kron({v}, {v})", "np.linalg.matrix_power({w}, {n})", "np.einsum('ii->i', {w})", "np.linalg.det({w} @ {w}.T)",
+    "np.kron({v}, {v})", "np.linalg.matrix_power({w}, {n})", "np.einsum('ii->i', {w} @ {w}.T)", "np.linalg.det({w} @ {w}.T)",
     # creation
     "np.zeros({n})", "np.zeros(({p}, {n}), dtype={d})", "np.ones_like({a})", "np.full({p}, {s})", "np.full_like({a}, {n})", "np.arange({n})",
     "np.arange({n}, {p} * 3, {p})", "np.arange({n}, dtype={d})", "np.arange({x}, {p})", "np.linspace({x}, {p}, {p})", "np.eye({p})", "np.eye({p}, {n}, k=1)",

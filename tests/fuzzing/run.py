@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
             except TooLong:  # the time was over when the program was
                 found = Verdict("too long")
             except Exception as error:
-                found = Verdict("generator", repr(error))
+                found = Verdict("generator", "".join(traceback.format_exception(error)[-3:]))
             source = {"source": path.read_text()} if found.outcome in FAILURES and path.exists() else {}
             print(json.dumps({"seed": seed, **found.as_dict(), **source}), flush=True)
 

@@ -473,3 +473,11 @@ def test_a_librarys_object_makes_an_array_of_a_number():
     with pytest.warns(tnp.EagerFallbackWarning, match="makes an array of the number"):
         for x in (1.5, 2.5):
             assert_same(jitted(x), f(x))
+
+
+@pytest.mark.parametrize("value", [3, 127, 128, -129, 2**70])
+def test_kernels_for_any_size_refuse_integers_that_do_not_fit(value):
+    jitted = tnp.jit(lambda a, n: a * n)
+    for length in (3, 5, 8):
+        got, *_ = outcome(jitted, (np.ones(length, np.int8), value))
+        assert_same(got, outcome(lambda a, n: a * n, (np.ones(length, np.int8), value))[0])

@@ -202,3 +202,25 @@ def test_a_branch_gives_what_may_be_the_callers_array_or_a_view_of_it(sign):
     jitted, a = tnp.jit(f), sign * np.ones(3)
     for k in (3.0, 4.0):
         assert (jitted(a, k) is a) is (f(a, k) is a)
+
+
+@pytest.mark.parametrize("n", [10, 1, 0])
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_loop_makes_a_view_of_an_array_from_it(n, is_written):
+    def counted(a, n):
+        for _ in range(n):
+            a = a[...]
+            if is_written:
+                a[0] += 1
+        return a
+
+    def until(a, n):
+        while a.sum() < n - 1:
+            a = a[...]
+            a[0] += 1
+        return a
+
+    for f in (counted, until):
+        a = np.zeros(3)
+        b = a.copy()
+        assert (tnp.jit(f)(a, n) is a) is (f(b, n) is b)

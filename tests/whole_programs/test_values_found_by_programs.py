@@ -353,3 +353,8 @@ def test_parameters_may_have_the_names_of_builtins():
         arguments = np.ones(n), 2, [np.arange(n)], {"a": 1.5}, 4, np.ones(n, np.float32)
         assert_same(jitted(*arguments), f(*arguments))
     assert tnp.cache_info(jitted).misses == 2
+
+
+@pytest.mark.parametrize("k", [np.True_, np.float64(1), np.int8(-1)])
+def test_the_diagonal_of_a_triangle_may_be_any_scalar(k):
+    check(lambda a, b: np.triu(a, b[0]), (np.ones((3, 4)), np.array([k])), on=(None,))

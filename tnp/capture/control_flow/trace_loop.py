@@ -329,8 +329,10 @@ class Loop(Trial):
                 continue
             if name not in carried:
                 before = region.values[name]
-                if value is before or (type(before) is TracedArray and is_same_array(value, before)):
+                if value is before:
                     continue
+                if type(before) is TracedArray and is_same_array(value, before):
+                    raise Failure(f"{name} becomes a view of itself", settles=True)
                 if type(before) is TracedArray and name in self.stores:
                     self.rebound.add(name)
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
@@ -342,6 +344,8 @@ class Loop(Trial):
                 raise Failure(f"{name} changes from iteration to iteration", settles=True)
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
+                if type(value) is TracedArray and not value.scalar and value is not entries[name]:
+                    raise Failure(f"{name} becomes a view of itself", settles=True)
                 continue
             if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
                 self.counting.add(name)

@@ -237,6 +237,17 @@ class Graph:
         used = needed_for([*self.inputs, *self.outputs, *self.errors])
         self.nodes = [n for n in self.nodes if n in used]
 
+    def limits(self, number: Node) -> tuple[int, int]:
+        """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
+        low, high = -(2**63), 2**63 - 1
+        for node in self.nodes:
+            arrays = [a for a in node.sources if a.op != "number"]
+            if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":
+                bits, is_signed = arrays[-1].dtype.bits, arrays[-1].dtype.kind == "i"
+                low = max(low, -(2 ** (bits - 1)) if is_signed else 0)
+                high = min(high, 2 ** (bits - is_signed) - 1)
+        return low, high
+
     def look_for_errors_first(self) -> None:
         """Moves what :attr:`errors` are computed from before everything else, so that it is known before anything is written.
 

@@ -197,7 +197,7 @@ class FusedRegion(NativeRegion):
     def _spec(self, key: Any, strides: Sequence[Strides]) -> launcher.Spec:
         """What the launcher is to do, with ``strides`` of the outputs that it makes."""
         written = set(self.updates.values())
-        limits = [_limits(n, self.graph) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
+        limits = [self.graph.limits(n) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
         inputs = [
             input_of(p, k, j in written, limit) for j, (p, k, limit) in enumerate(zip(self.region.inputs, key, limits))
         ]
@@ -240,17 +240,6 @@ def _shares_places(shape: Sequence[Any], strides: Sequence[int], itemsize: int) 
             return 0 not in shape
         span += step * (n - 1)
     return False
-
-
-def _limits(number: Node, graph: Graph) -> tuple[int, int]:
-    """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
-    low, high = launcher.INT64.min, launcher.INT64.max
-    for node in graph.nodes:
-        arrays = [a for a in node.sources if a.op != "number"]
-        if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":
-            limits = np.iinfo(numpy_dtype(arrays[-1].dtype))
-            low, high = max(low, limits.min), min(high, limits.max)
-    return int(low), int(high)
 
 
 def output_of(p: TensorProxy, strides: Strides | None = None) -> launcher.Output:

@@ -61,7 +61,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
 def _diagonal(k: Any) -> int:
     """The number of a triangle's diagonal, which may be no integer."""
-    if getattr(k, "python_type", type(k)) is float or (isinstance(k, TensorProxy) and k.dtype.kind == "f"):
+    if getattr(k, "python_type", type(k)) is float or (isinstance(k, TensorProxy) and k.dtype.kind not in "iu"):
         raise NeedsEager("the diagonal of a triangle is no integer")
     return static_int(k)
 

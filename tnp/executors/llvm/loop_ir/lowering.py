@@ -27,6 +27,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Nest,
     Number,
+    Parameter,
     Position,
     Reduce,
     Size,
@@ -93,7 +94,7 @@ class _Lowering:
         for node, name in zip(graph.inputs, names):
             if node.op == "number":
                 self.numbers[node] = len(self.kernel.numbers)
-                self.kernel.numbers.append(node.params["python_type"])
+                self.kernel.numbers.append(Parameter(node.params["python_type"], *graph.limits(node)))
             else:
                 self.stored[node] = Buffer(name, node.dtype, node.shape, "input")
                 self.kernel.inputs.append(self.stored[node])

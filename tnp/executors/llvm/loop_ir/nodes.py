@@ -20,7 +20,7 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.index import Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Rows",
+    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows",
     "Size", "Statement", "Store", "loads_in", "parts_of", "show",
 ]  # fmt: skip
 
@@ -151,14 +151,23 @@ class Rows:
     nests: list[Nest]
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A Python number that is passed: its type, and from where to where the kernel takes it if it is an ``int``."""
+
+    python_type: type
+    low: int
+    high: int
+
+
 @dataclass(eq=False)
 class Kernel:
-    """The nests, in order. ``numbers`` are the types of the Python numbers that are passed after the input buffers."""
+    """The nests, in order. ``numbers`` are the Python numbers that are passed after the input buffers."""
 
     inputs: list[Buffer] = field(default_factory=list)
     outputs: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
-    numbers: list[type] = field(default_factory=list)
+    numbers: list[Parameter] = field(default_factory=list)
     nests: list[Nest | Rows] = field(default_factory=list)
 
     @property
@@ -201,7 +210,7 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
         y[i] = mul(x[i], 2.0)
     """
     parameters = [f"{b.name}: {b.dtype.shortname}[{_listed(b.shape)}] {b.role}" for b in kernel.buffers]
-    parameters += [f"number{i}: {t.__name__}" for i, t in enumerate(kernel.numbers)]
+    parameters += [f"number{i}: {n.python_type.__name__}" for i, n in enumerate(kernel.numbers)]
     lines = [f"{name}({', '.join(parameters)})"]
     for nest in kernel.nests:
         if isinstance(nest, Rows):

@@ -23,7 +23,7 @@ from tnp.executors.llvm.graph import RULES
 from tnp.executors.llvm.loop_ir.emitter import SIZES, Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lowering import lowered
-from tnp.executors.llvm.loop_ir.nodes import Kernel, show
+from tnp.executors.llvm.loop_ir.nodes import Kernel, Parameter, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
@@ -118,10 +118,9 @@ class SymbolicRegion:
         return Interface([*slots, *self.kernel.outputs], len(slots), roots)
 
     def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
+        numbers = iter(self.kernel.numbers)
         inputs = [
-            _dense(p, are_scalars.get(p.name, p.scalar))
-            if isinstance(p, TensorProxy)
-            else launcher.Input(p.python_type.__name__)
+            _dense(p, are_scalars.get(p.name, p.scalar)) if isinstance(p, TensorProxy) else _number(next(numbers))
             for p in self.region.inputs
         ]
         outputs = [
@@ -144,6 +143,10 @@ def checked(kernel: Kernel) -> Kernel:
     if check.enabled():
         verify(kernel)
     return kernel
+
+
+def _number(n: Parameter) -> launcher.Input:
+    return launcher.Input(n.python_type.__name__, low=n.low, high=n.high)
 
 
 def _dense(p: TensorProxy, is_scalar: bool) -> launcher.Input:

@@ -160,7 +160,7 @@ class _Verifier:
                 same = not y.bits or y.dtype.bits == y.x.dtype.bits
                 _check(same, f"the bits of {y.x.dtype} as {y.dtype}")
             elif isinstance(y, Number):
-                own = y.index < len(self.kernel.numbers) and self.kernel.numbers[y.index] is y.python_type
+                own = y.index < len(self.kernel.numbers) and self.kernel.numbers[y.index].python_type is y.python_type
                 _check(own and y.dtype is dtypes.dtype_of_number(y.python_type), f"there is no number {y.index}")
             else:
                 _check(isinstance(y, (Size, Constant)), f"{y} is no expression")

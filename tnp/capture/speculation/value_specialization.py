@@ -25,7 +25,7 @@ from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsValue, UserLocation, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, is_control_flow, map_bodies
+from tnp.core.subtraces import Body, is_control_flow, map_bodies, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, detached
 
@@ -145,7 +145,7 @@ class Specializer:
         body, wanted = self._on_copies(body, wanted)
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
-        used = {p.name for b in body for p in b.flat_inputs} | {wanted.name}
+        used = {p.name for b in body for part in with_parts(b) for p in part.flat_inputs} | {wanted.name}
         trace.args = [p for p in available if p.name in used]
         prologue = self._prologue(used)
         trace.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in trace.args]

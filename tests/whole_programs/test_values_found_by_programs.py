@@ -358,3 +358,17 @@ def test_parameters_may_have_the_names_of_builtins():
 @pytest.mark.parametrize("k", [np.True_, np.float64(1), np.int8(-1)])
 def test_the_diagonal_of_a_triangle_may_be_any_scalar(k):
     check(lambda a, b: np.triu(a, b[0]), (np.ones((3, 4)), np.array([k])), on=(None,))
+
+
+def test_a_loop_takes_a_size_that_the_prologue_computes():
+    def f(a):
+        total, k = 0.0, 0
+        while k < 3 and a[0] < 5:
+            k += 1
+            i = 0
+            while i < 5 and len(a[::-1]) > 2:
+                i += 1
+                total = total + a[i]
+        return total
+
+    check(f, *((np.arange(n, dtype=float),) for n in (7, 9, 6)))

@@ -17,11 +17,16 @@ def define_sizes(trace: Trace) -> Trace:
 
     A size that is computed (the product of two) is defined by its computation where the trace shows that.
     """
-    trace = in_bodies(define_sizes, trace)
+    return _define(trace, {p.name for p in trace.args})
+
+
+def _define(trace: Trace, given: set[str]) -> Trace:
+    """The trace of a program, or of a body of one, which is ``given`` numbers."""
+    trace = in_bodies(lambda inner: _define(inner, given), trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
     if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
-    defined = {p.name for p in trace.args}
+    defined = given | {p.name for p in trace.args}
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
         if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:

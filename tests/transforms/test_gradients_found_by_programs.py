@@ -190,3 +190,15 @@ def singular(x):
 @pytest.mark.parametrize("f", (stores_a_number_in_a_branch, singular))
 def test_against_differences(f):
     check_gradients(f, [X])
+
+
+def test_a_gradient_that_a_loop_leaves_as_it_is_may_be_a_scalar():
+    def f(x, p):
+        part = x[6:]
+        for _ in range(14):
+            part[...] = np.where(part, part, p)
+        return np.sum(x * x)
+
+    x, p = np.arange(1.0, 11).reshape(2, 5), np.array([0.5, 0.6])
+    for found, expected in zip(tnp.vmap(tnp.grad(f, (0, 1)))(x, p), (2 * x, np.zeros(2))):
+        np.testing.assert_array_equal(found, expected)

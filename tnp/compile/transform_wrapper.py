@@ -20,6 +20,7 @@ from tnp.compile.compiled_function import Jitted, programs_behind
 from tnp.core import languages, prims, pytree
 from tnp.core.errors import GradientError, NeedsEager, TraceError, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import OpTags
 from tnp.core.views import Path
 from tnp.lang import numpy as lnp
@@ -164,18 +165,20 @@ def own_handles(tracer: Tracer, values: Sequence[TensorProxy | None], like: Sequ
         for p in b.flat_outputs
         if all(p.name != q.name for q in b.flat_inputs)
     }
+    carried = {p.name for b in tracer.trace.statements[start:] if is_control_flow(b) for p in b.flat_outputs}
     handles = []
     for g, p in zip(values, like):
+        is_scalar = p.scalar if isinstance(p, TensorProxy) else True
         language = p.lang if isinstance(p, TensorProxy) else lnp.language
         with languages.language_context(language):
             if g is None:
                 g = zeros_for(p)
-            elif g.name not in fresh:
+            elif g.name not in fresh or (g.name in carried and g.scalar != is_scalar):
                 g = prims.clone(g)
             if g.lang is not language:
                 g = prims.as_language(g, language.name)
         fresh.discard(g.name)
-        g.scalar = p.scalar if isinstance(p, TensorProxy) else True
+        g.scalar = is_scalar
         handles.append(
             TracedArray(
                 Storage(g, writable=not g.scalar), Path(), g, None if g.ndim > 1 else () if not g.ndim else (1,)

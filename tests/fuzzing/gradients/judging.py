@@ -149,6 +149,8 @@ class _Check:
             return value, pull(cotangent)
 
         _, tangent = self.run("jvp", self.call_by_call(along), self.arguments(0)[0][:3], slope[0])
+        if self.overflows() and not np.isfinite(tangent):
+            raise _Stop("not smooth", "it overflows on the way, where tangents are 0 times infinity")
         self.same("jvp", tangent, _inner(gradient, slope[0]), 1e-7)
         _, found = self.run("vjp", self.call_by_call(pulled), self.arguments(0)[0][:3], np.float64(2.0))
         self.same_tree("vjp", found, _mapped(lambda g: g * 2.0, tuple(gradient)))
@@ -190,7 +192,7 @@ class _Check:
             raise _Stop("right", "it raises elsewhere") from None
         if not np.all(np.isfinite(values)):
             raise _Stop("right", "it is not finite elsewhere")
-        single = [tuple(self.run("grad, elsewhere", both, *self.arguments(k)[0])[1]) for k in range(3)]
+        single = [tuple(self.run("grad, elsewhere", both, *_elements(self.arguments(k)[0]))[1]) for k in range(3)]
         if any(self.overflows(k) and not _is_finite(found) for k, found in enumerate(single)):
             raise _Stop("right", "it overflows elsewhere")
         rest = points[0][3:]
@@ -213,6 +215,13 @@ def _mapped(function: Callable[..., Any], tree: Any, *more: Any, floats: bool = 
     if isinstance(tree, np.ndarray):
         return np.asarray(found)
     return float(found) if type(tree) is float and np.ndim(found) == 0 else found
+
+
+def _elements(tree: Any) -> Any:
+    """Arguments as elements of arrays: a scalar for a 0-d array, which cannot be written to."""
+    if isinstance(tree, tuple):
+        return tuple(map(_elements, tree))
+    return tree[()] if isinstance(tree, np.ndarray) else tree
 
 
 def _leaves(tree: Any) -> list[Any]:

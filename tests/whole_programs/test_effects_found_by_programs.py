@@ -481,3 +481,22 @@ def test_kernels_for_any_size_refuse_integers_that_do_not_fit(value):
     for length in (3, 5, 8):
         got, *_ = outcome(jitted, (np.ones(length, np.int8), value))
         assert_same(got, outcome(lambda a, n: a * n, (np.ones(length, np.int8), value))[0])
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.float64])
+def test_a_part_of_an_empty_part_is_written_to(dtype):
+    def f(a):
+        part = np.array_split(a, 2)[0]
+        part[0:1:-1] **= 2
+        part[1:] **= 2
+
+    check(f, *((np.arange(n).astype(dtype),) for n in (6, 7)))
+
+
+def test_a_mask_of_another_size_than_that_of_the_array():
+    def f(a, b):
+        a[1:] = a[:-1]
+        a[b < b[1]] = 0.5
+        return a
+
+    check(f, *((np.arange(float(n)), np.arange(float(m))) for n, m in ((4, 4), (2, 6), (6, 6), (5, 7), (7, 7))))

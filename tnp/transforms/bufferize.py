@@ -428,7 +428,10 @@ class Pass:
                     del self.out[before:]
                 scratch = Trace.like(self.new, recorded)
                 kind = kind_of(update, target, self.trace)
-                same_kind = [e for e in self.executors if (e.array_kind or kind_for_user(target, self.trace)) == kind]
+                same_kind = [
+                    e for e in self.executors
+                    if not e.is_fusing and (e.array_kind or kind_for_user(target, self.trace)) == kind
+                ]  # fmt: skip
                 for b in claim(scratch, same_kind).bound_symbols:
                     b.location = update.location
                     self._emit(b)

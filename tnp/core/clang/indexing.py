@@ -143,10 +143,13 @@ def _positions(a: TensorProxy, mask: Any, dim: int) -> list[Any]:
         if empty_fits and type(m) is int and m == 0:
             continue
         message = f"boolean index did not match indexed array along axis {at}"
-        if fits is False and (type(m) is int or not empty_fits):
+        if fits is False and (symbols.value_of(m) is not None or not empty_fits):
             raise IndexError(f"{message}; size of axis is {n} but size of corresponding boolean axis is {m}")
         if fits is not True:
-            lengths = prims.size(a, at), prims.size(mask, at - dim)
+            lengths = [
+                x if symbols.value_of(x) is not None else prims.size(of, d)
+                for x, of, d in ((n, a, at), (m, mask, at - dim))
+            ]
             agrees = convert(prims.eq(*lengths), dtypes.bool8)
             if empty_fits:
                 agrees = prims.bitwise_or(agrees, convert(prims.eq(lengths[1], 0), dtypes.bool8))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from tnp.core import check, prims
 from tnp.core.array_kinds import USER_KIND
+from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import OpTags, map_proxies
+from tnp.core.subtraces import bodies_of, is_control_flow
+from tnp.core.symbol import BoundSymbol, OpTags, map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.core.trace_check import check_trace
 from tnp.transforms.batch_matvec import batch_matvec
@@ -87,7 +89,18 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
             traces.append(made)
             if check.enabled() and name != "In-place reuse" and name != "Delete Last Used":
                 check_trace(made)
+    if check.enabled():
+        _check_claimed(traces[-1].bound_symbols)
     return traces
+
+
+def _check_claimed(bsyms: Iterable[BoundSymbol]) -> None:
+    """Raises :class:`TraceCheckError` if no executor runs an operation: called in a program, it would be compiled there alone."""
+    for b in bsyms:
+        if b.sym.is_prim and b.sym.executor is None and not is_control_flow(b) and OpTags.PROGRAM not in b.sym.tags:
+            raise TraceCheckError(f"no executor has claimed\n{b}")
+        for body in bodies_of(b):
+            _check_claimed(body.bound_symbols)
 
 
 def _grouped(trace: Trace, executors: Sequence[Any]) -> Trace:

@@ -29,8 +29,12 @@ def store(tracer: Tracer, target: TracedArray, value: Any, key: Step | None = No
     seen: dict[str, TracedArray] = {}
     if not all(map(sizes.is_known, shapes_in((value, target)))):
         tracer.before_raising()
-    new = tracer.value(value, seen)
-    target.__tnp_assign__(target.library.converted(tracer, new, target, by_element=by_element), key)
+    new, start = tracer.value(value, seen), len(tracer.trace.statements)
+    converted = target.library.converted(tracer, new, target, by_element=by_element)
+    if tracer.takes_back(start):
+        tracer.before_raising()
+        converted = target.library.converted(tracer, tracer.value(value, seen), target, by_element=by_element)
+    target.__tnp_assign__(converted, key)
 
 
 def store_updated(target: Any, value: TensorProxy) -> None:

@@ -36,7 +36,7 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import VIEWS, Returns, Step
 
@@ -231,6 +231,13 @@ class Tracer:
             if not library.may_settle_sizes(info):
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
+        if TracedNumber in kinds or list in kinds or kwargs:
+            if not may_raise and self.takes_back(start):
+                self.raising += 1
+                try:
+                    return self.call(symbol, args, kwargs)
+                finally:
+                    self.raising -= 1
         if info is not None and info.returns == "update":
             is_fixed = type(args[0]) is TracedArray and not args[0].storage.writable
             if is_fixed and OpTags.MAY_TAKE_READ_ONLY in tags:
@@ -366,6 +373,20 @@ class Tracer:
         self.flush()
         self.may_lose_stores = self.may_lose_stores or any(map(holds_others, self.inputs.shadows))
 
+    def takes_back(self, start: int) -> bool:
+        """Takes back what was recorded from ``start`` on if it may refuse a number, and eager has changed the caller's memory or objects by
+        then, which the program has not yet. Whether it did."""
+        if not any(map(_refuses_numbers, self.trace.statements[start:])):
+            return False
+        is_behind = (
+            any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
+            or any(map(holds_others, self.inputs.shadows))
+            or any(c.changed() for c in self.inputs.containers)
+        )
+        if is_behind:
+            del self.trace.statements[start:]
+        return is_behind
+
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""
         for storage in self.inputs.storages:
@@ -426,3 +447,11 @@ class Tracer:
 _MOST_KNOWN = 16
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
+
+
+def _refuses_numbers(b: BoundSymbol) -> bool:
+    """Whether a part of an operation makes an element of an array of integers of a Python number that is none, such as a NaN."""
+    if b.operation is prims.convert_element_type:
+        a = b.args[0]
+        return isinstance(a, NumberProxy) and a.python_type in (float, complex) and b.args[1].kind in "iu"
+    return any(map(_refuses_numbers, b.subsymbols))

@@ -180,7 +180,7 @@ def _scaled(a: TensorProxy, b: TensorProxy) -> TensorProxy:
     adds nothing if the operand is 0."""
     product = clang.mul(a, b)
     array, factor = (b, a) if a.ndim == 0 else (a, b)
-    if array.ndim not in (1, 2) or product.dtype not in _OF_BLAS:
+    if array.ndim not in (1, 2) or product.dtype not in _OF_BLAS or all(type(n) is int and n == 1 for n in array.shape):
         return product
     is_added = clang.logical_or(clang.ne(factor, 0), clang.isfinite(array))
     return clang.add(clang.where(is_added, product, 0.0), 0.0)

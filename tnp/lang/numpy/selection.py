@@ -90,7 +90,12 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None and y is None:
         return nonzero(condition)
     check(x is not None and y is not None, lambda: "either both or neither of x and y should be given")
-    return clang.where(truth(condition), *promote(x, y))
+    operands = [normalize_operand(v) for v in (x, y)]
+    dtype = result_dtype(*operands)
+    # NumPy makes arrays of numbers first, and casts those unchecked.
+    wraps = dtype.kind in "iu" and dtype is not dtypes.int64
+    values = [clang.convert(as_array(v), dtype) if wraps and is_number(v) else as_array(v, dtype) for v in operands]
+    return clang.where(truth(condition), *values)
 
 
 @npsymbol(id_prefix="tnp")

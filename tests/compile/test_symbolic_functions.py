@@ -191,6 +191,15 @@ def test_decompositions_for_all_sizes(name):
     assert len(programs_of(jitted)) == 1
 
 
+def test_integers_of_either_sign():
+    function = lambda x, n: (np.roll(x, n), x[n:], x[:n], x + n)  # noqa: E731
+    jitted = tnp.jit(function)
+    for length in (4, 5):
+        x = np.arange(float(length))
+        for n in (0, -2, 1, 3, 7, -9, -1, -2, 0):
+            assert_same(jitted(x, n), function(x, n), what=f"{n}")
+
+
 def test_a_divisor_of_0_fails_its_guard():
     function = lambda x, n: x[: len(x) // n] + n % 3  # noqa: E731
     jitted = tnp.jit(function, dynamic=True)

@@ -22,6 +22,8 @@ class LiftedContainer:
     kind: type
     #: the container that the program was given
     real: Any
+    #: whether a program may change it, which is an effect
+    may_change: bool = False
 
     def changed(self) -> bool:
         """Whether the program changed it."""
@@ -36,6 +38,21 @@ class LiftedContainer:
         else:
             now = pytree.flatten(self.made)[0]
         return len(now) != len(self.contents) or not all(map(operator.is_, now, self.contents))
+
+    def change(self) -> tuple[bool, Any] | None:
+        """What the program did to a list or a dict: whether that only added items or gave keys other values, and these; or all items
+        that it holds now. ``None`` if it did nothing."""
+        if not self.changed():
+            return None
+        known = len(self.contents)
+        if isinstance(self.made, list):
+            is_longer = len(self.made) >= known and all(map(operator.is_, self.made, self.contents))
+            return is_longer, self.made[known:] if is_longer else list(self.made)
+        keys, values = self.contents[: known // 2], self.contents[known // 2 :]
+        if len(self.made) < len(keys) or not all(map(operator.is_, self.made, keys)):
+            return False, dict(self.made)
+        before = dict(zip(keys, values))
+        return True, {k: v for k, v in self.made.items() if k not in before or before[k] is not v}
 
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""

@@ -367,7 +367,7 @@ class Inputs:
         made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if isinstance(value, tuple):
             made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
-        self.containers.append(LiftedContainer(made, list(made), source, type(value), value))
+        self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
         return made
 
     def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
@@ -382,7 +382,7 @@ class Inputs:
             key = self._key(k)
             lifted = k if type(k) in _PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
             made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
-        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value, True))
         return made
 
     def _lift_key(self, key: Any, source: Source) -> Any:
@@ -517,6 +517,14 @@ class Inputs:
                 if plain and a.base is None and b.base is None:  # the common case, told without a call
                     condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
                 self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
+
+    def tell_apart(self, changed: LiftedContainer) -> None:
+        """Guards that no other container is the one that the program changes."""
+        x = changed.source.expression
+        for other in self.containers:
+            if other.kind is changed.kind and other.real is not changed.real:
+                y = other.source.expression
+                self.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
 
     def _guard_identities(self) -> None:
         """Guards that arrays which the program tells apart are different objects."""

@@ -361,10 +361,12 @@ class Tracer:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
-        if any(c.changed() for c in self.inputs.containers):  # what it takes back later stays if this raises
-            raise NeedsEager("it changes a container that was passed to it, and then does what may raise")
         self.flush()
-        self.may_lose_stores = self.may_lose_stores or any(map(holds_others, self.inputs.shadows))
+        self.may_lose_stores = (
+            self.may_lose_stores
+            or any(map(holds_others, self.inputs.shadows))
+            or any(c.changed() for c in self.inputs.containers)
+        )
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

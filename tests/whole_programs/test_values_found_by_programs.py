@@ -372,3 +372,12 @@ def test_a_loop_takes_a_size_that_the_prologue_computes():
         return total
 
     check(f, *((np.arange(n, dtype=float),) for n in (7, 9, 6)))
+
+
+def test_the_text_of_what_is_an_element_or_a_number():
+    def f(a):
+        for x in a:
+            last = x if a.sum() else 0
+        return f"{last!r} {last!s} {last}", repr(last), str(last)
+
+    check(f, (np.array([2.5, 1.5]),), (np.zeros(2),))

@@ -138,6 +138,8 @@ class TracedEither:
         return self.settled()[key]
 
     def __repr__(self) -> str:
+        if active.running() is not None:  # the program asks: what it gets is a text of its own
+            return repr(self.settled())
         return f"<traced {self.python_type.__name__} or {self.scalar.dtype.name}>"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

@@ -229,7 +229,9 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
                 prims.set_attribute(obj, name, _output(value))
     _change_containers(inputs)
     if tracer.may_lose_stores and acts_on_the_outside(trace):
-        raise NeedsEager("it assigns an attribute or an item, and then does what may raise after arrays were written to")
+        raise NeedsEager(
+            "it assigns an attribute or an item, and then does what may raise after arrays were written to"
+        )
     output = _output(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
@@ -321,7 +323,10 @@ def _change_containers(inputs: Inputs) -> None:
             adds, items = change
             effect = prims.add_items if adds else prims.set_items
             effect(inputs.object_proxy(container.source, container.kind), _items(items))
-            inputs.tell_apart(container)
+            x = container.source.expression
+            others = (c for c in inputs.containers if c.kind is container.kind and c.real is not container.real)
+            for y in (other.source.expression for other in others):
+                inputs.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
         elif container.changed():
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
 

@@ -217,7 +217,7 @@ ROWS: tuple[Row, ...] = (
         "functions, classes, modules, ufuncs, compiled patterns, types of `typing`",
         "guarded",
         _is_code,
-        lambda i, x, s: i.guard_identity(x, s),
+        lambda i, x, s: i.functions.lift(x, s),
     ),
     Row(
         "bound methods and partials: each of their parts",

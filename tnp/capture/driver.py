@@ -30,6 +30,7 @@ from tnp.capture.objects.shadows import (
     stored_attributes,
 )
 from tnp.capture.objects.twins import class_of
+from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
@@ -168,7 +169,6 @@ def _capture_trace(
                 raise tracer.must_run_eagerly
             if said:  # each call is to say it
                 raise NeedsEager(f"it gives a {said[0].__name__} for what it computes of constants")
-            _check_containers(inputs)
             differentiated = _finish(trace, inputs, tracer, result, differentiate)
     except BaseException:
         guard_numbers(trace, trace.value_guards.values(), inputs, given_up=True)  # what is found is found for these
@@ -227,8 +227,11 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
             obj = inputs.object_proxy(source, kind)
             for name, value in stored.items():
                 prims.set_attribute(obj, name, _output(value))
+    _change_containers(inputs)
     if tracer.may_lose_stores and acts_on_the_outside(trace):
-        raise NeedsEager("it assigns an attribute, and then does what may raise after arrays were written to")
+        raise NeedsEager(
+            "it assigns an attribute or an item, and then does what may raise after arrays were written to"
+        )
     output = _output(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
@@ -312,10 +315,30 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
 _UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
 
 
-def _check_containers(inputs: Inputs) -> None:
+def _change_containers(inputs: Inputs) -> None:
+    """Changes the caller's lists and dicts as the program has changed what stands for them."""
     for container in inputs.containers:
-        if container.changed():
+        change = container.change() if container.may_change else None
+        if change is not None:
+            adds, items = change
+            effect = prims.add_items if adds else prims.set_items
+            effect(inputs.object_proxy(container.source, container.kind), _items(items))
+            x = container.source.expression
+            others = (c for c in inputs.containers if c.kind is container.kind and c.real is not container.real)
+            for y in (other.source.expression for other in others):
+                inputs.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
+        elif container.changed():
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
+
+
+def _items(x: Any) -> Any:
+    """Items of a list or of a dict of the caller's."""
+    if isinstance(x, list):
+        return [_output(y) for y in x]
+    keys = {k: _key(k) for k in x}
+    if not all(type(k) in CONSTANTS for k in keys.values()):
+        raise NeedsEager("it changes a dict whose keys are objects")
+    return {keys[k]: _output(v) for k, v in x.items()}
 
 
 def _key(x: Any) -> Any:

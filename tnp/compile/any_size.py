@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.varying_sizes import ReadsVarying
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.driver import Compiled
 from tnp.core.errors import NeedsEager
@@ -48,7 +49,11 @@ def trace_for_any_size(
     sizes.is_on = True
     try:
         while True:
-            captured = trace_it()
+            try:
+                captured = trace_it()
+            except ReadsVarying as read:
+                sizes.specialize(read.description, None)
+                continue
             if sizes.at_once or not prologue.relations.symbols:
                 return captured
             specialized = prologue.relations.specialized()

@@ -11,13 +11,13 @@ __all__ = ["acts_on_the_outside"]
 
 
 def acts_on_the_outside(trace: Trace) -> bool:
-    """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes are
-    assigned when nothing can raise any more."""
+    """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
+    items are assigned when nothing can raise any more."""
     return any(map(_acts, trace.bound_symbols))
 
 
 def _acts(b: BoundSymbol) -> bool:
-    if b.sym is prims.set_attribute:
+    if OpTags.ASSIGNS in b.operation.tags:
         return False
     if b.sym is prims.copy_ or b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
         return True

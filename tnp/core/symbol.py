@@ -59,6 +59,8 @@ class OpTags(Enum):
     MAY_COPY = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
+    #: gives values to an object of the user's, of an attribute or an item: they are results of the program as what it returns is
+    ASSIGNS = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it
     BARRIER = auto()
     #: may raise at run time because of values (a singular matrix, an index out of bounds)

@@ -86,6 +86,46 @@ _set_attribute = executor.register_operator(
 executor.register_implementation(prims.registry["set_attribute"], _set_attribute)
 
 
+def _add_items(container: Any, items: Any) -> None:
+    if isinstance(container, list):
+        container.extend(items)
+    else:
+        container.update(items)
+
+
+def _print_add_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    container, items = bsym.args
+    method = "extend" if container.python_type is list else "update"
+    return f"{literal(container, context)}.{method}({literal(items, context)})"
+
+
+_adding = executor.register_operator(
+    "add_items", meta=prims.registry["add_items"].meta, fn=_add_items, printer=_print_add_items
+)
+executor.register_implementation(prims.registry["add_items"], _adding)
+
+
+def _set_items(container: Any, items: Any) -> None:
+    if isinstance(container, list):
+        container[:] = items
+    else:
+        container.clear()
+        container.update(items)
+
+
+def _print_set_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    container, items = (literal(x, context) for x in bsym.args)
+    if bsym.args[0].python_type is list:
+        return f"{container}[:] = {items}"
+    return f"{container}.clear(); {container}.update({items})"
+
+
+_setting = executor.register_operator(
+    "set_items", meta=prims.registry["set_items"].meta, fn=_set_items, printer=_print_set_items
+)
+executor.register_implementation(prims.registry["set_items"], _setting)
+
+
 def _print_assert(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     condition, *message = bsym.args
     said = ", ".join(literal(x, context) for x in message)

@@ -107,7 +107,7 @@ def _views_shown(trace: Trace) -> dict[int, str]:
     shown: dict[int, str] = {}
     names: set[str] = set()
     for bsym in reversed(trace.bound_symbols):
-        if bsym.operation in (prims.python_return, prims.set_attribute):
+        if bsym.operation is prims.python_return or OpTags.ASSIGNS in bsym.operation.tags:
             names.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
         elif OpTags.VIEW in bsym.sym.tags and any(p.name in names for p in bsym.flat_outputs):
             arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]

@@ -274,8 +274,8 @@ def _is_recorded(b: BoundSymbol) -> bool:
 
 
 def _stores(b: BoundSymbol) -> bool:
-    """Whether a statement stores an attribute, of a module or another object."""
-    return b.operation is prims.set_attribute
+    """Whether a statement stores an attribute, of a module or another object, or an item."""
+    return OpTags.ASSIGNS in b.operation.tags
 
 
 def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[BoundSymbol]) -> Trace:

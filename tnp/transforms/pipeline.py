@@ -167,7 +167,7 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
         return done[p.name]
 
     for bsym in trace.bound_symbols:
-        if bsym.operation in (prims.set_attribute, prims.python_return):
+        if bsym.operation is prims.python_return or OpTags.ASSIGNS in bsym.operation.tags:
             bsym = bsym.replace(args=map_proxies(finish, bsym.args))
         elif done:
             bsym = bsym.substitute(done)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.growing_list import GrowingList
 from tnp.core import pytree
 
-__all__ = ["LiftedContainer"]
+__all__ = ["PLAIN_KEYS", "LiftedContainer", "same_keys", "same_set"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,15 @@ class LiftedContainer:
     kind: type
     #: the container that the program was given
     real: Any
+    #: whether a program may change it, which is an effect
+    may_change: bool = False
 
     def changed(self) -> bool:
         """Whether the program changed it."""
         if isinstance(self.made, tuple):
             return False
+        if type(self.made) is GrowingList:
+            return bool(self.made.added)
         if isinstance(self.made, list):
             now: Any = self.made
         elif type(self.made) is dict:
@@ -37,11 +42,30 @@ class LiftedContainer:
             now = pytree.flatten(self.made)[0]
         return len(now) != len(self.contents) or not all(map(operator.is_, now, self.contents))
 
+    def change(self) -> tuple[bool, Any] | None:
+        """What the program did to a list or a dict: whether that only added items or gave keys other values, and these; or all items
+        that it holds now. ``None`` if it did nothing."""
+        if not self.changed():
+            return None
+        if type(self.made) is GrowingList:
+            return True, self.made.added
+        known = len(self.contents)
+        if isinstance(self.made, list):
+            is_longer = len(self.made) >= known and all(map(operator.is_, self.made, self.contents))
+            return is_longer, self.made[known:] if is_longer else list(self.made)
+        keys, values = self.contents[: known // 2], self.contents[known // 2 :]
+        if len(self.made) < len(keys) or not all(map(operator.is_, self.made, keys)):
+            return False, dict(self.made)
+        before = dict(zip(keys, values))
+        return True, {k: v for k, v in self.made.items() if k not in before or before[k] is not v}
+
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""
         if not self.changed():
             return
-        if type(self.made) is dict:
+        if type(self.made) is GrowingList:
+            self.made.added.clear()
+        elif type(self.made) is dict:
             half = len(self.contents) // 2
             self.made.clear()
             self.made.update(zip(self.contents[:half], self.contents[half:]))
@@ -50,3 +74,18 @@ class LiftedContainer:
             self.made.update(self.contents)
         elif isinstance(self.made, list):
             self.made[:] = self.contents
+
+
+#: kinds of keys that are compared by what they are
+PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
+
+
+def same_keys(found: dict[Any, Any], keys: list[Any]) -> bool:
+    """Whether a dict has these very keys, or equal ones of kinds that never change."""
+    return len(found) == len(keys) and all(
+        a is b or (type(a) is type(b) and type(a) in PLAIN_KEYS and a == b) for a, b in zip(found, keys)
+    )
+
+
+def same_set(found: Any, expected: frozenset[Any]) -> bool:
+    return found == expected and {type(x) for x in found} == {type(x) for x in expected}

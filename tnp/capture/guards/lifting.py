@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.contract import is_compiled_function, row_of
-from tnp.capture.guards.lifted_container import LiftedContainer
+from tnp.capture.guards.fresh_functions import FreshFunctions
+from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys, same_set
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
 from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
 from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
@@ -71,6 +73,7 @@ class Inputs:
         self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
         self.same: dict[int, Any] = {}
+        self.functions: FreshFunctions = FreshFunctions(self)
         #: of a default: it, and what the program got in its place
         self._defaults: dict[int, tuple[Any, Any]] = {}
         #: lists, dicts and objects that the program made, and that its results hold
@@ -140,7 +143,7 @@ class Inputs:
 
     def lift_set(self, value: Any, source: Source) -> Any:
         """A set of texts and integers: the program gets a copy, and may not change it."""
-        same = self.prologue.constant(_same_set)
+        same = self.prologue.constant(same_set)
         expected = self.prologue.constant(frozenset(value), "set")
         condition = f"type({source.expression}) is {type(value).__name__} and {same}({source.expression}, {expected})"
         self.prologue.guard(condition, f"{source.description} is {value!r}")
@@ -317,7 +320,7 @@ class Inputs:
         """The trace holds only while a function that it called has the code that it has (reloaders exchange that in place)."""
         if self._outermost is None:  # the function that is jitted, whose code ``jit`` was given
             self._outermost = f
-        elif f is not self._outermost:
+        elif f is not self._outermost and not self.functions.is_fresh(f):
             name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 
@@ -357,6 +360,8 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
             return self._lift_dict(value, source)
+        if type(value) is list and self.prologue.sizes.grows(source.description, len(value)):
+            return self._lift_growing(value, source)
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
             f"{source.description} is a {type(value).__name__} of {len(value)}",
@@ -367,22 +372,29 @@ class Inputs:
         made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if isinstance(value, tuple):
             made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
-        self.containers.append(LiftedContainer(made, list(made), source, type(value), value))
+        self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
+        return made
+
+    def _lift_growing(self, value: list[Any], source: Source) -> GrowingList:
+        self.prologue.guard(f"type({source.expression}) is list", f"{source.description} is a list")
+        made = GrowingList(source.description)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        self.containers.append(LiftedContainer(made, [], source, list, value, True))
         return made
 
     def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
         e, keys = source.expression, self.prologue.constant(list(value), "keys")
         same = f"list({e}) == {keys}"
-        if not all(type(k) in _PLAIN_KEYS for k in value):
-            same = f"{self.prologue.constant(_same_keys)}({e}, {keys})"
+        if not all(type(k) in PLAIN_KEYS for k in value):
+            same = f"{self.prologue.constant(same_keys)}({e}, {keys})"
         self.prologue.guard(f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {list(value)}")
         made: dict[Any, Any] = {}
         self._by_identity[id(value)] = (value, made, e)
         for k, v in value.items():
             key = self._key(k)
-            lifted = k if type(k) in _PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
+            lifted = k if type(k) in PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
             made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
-        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value, True))
         return made
 
     def _lift_key(self, key: Any, source: Source) -> Any:
@@ -491,6 +503,7 @@ class Inputs:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
         if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
             raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
+        self.functions.finish(self.same.values())
         self._guard_identities()
         written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
         if not written:
@@ -533,6 +546,7 @@ class Inputs:
         self.scalars.clear()
         self._arrays.clear()
         self.same.clear()
+        self.functions.clear()
         self._defaults.clear()
         self.told_apart.clear()
         for made in (*self.shadows, *self.copies):
@@ -543,21 +557,6 @@ class Inputs:
         value = number.value
         condition = _equality(expression, value)
         self.prologue.guard(condition, f"{description} == {_written(value)}, which the program's shape depends on")
-
-
-#: kinds of keys that are compared by what they are
-_PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
-
-
-def _same_keys(found: dict[Any, Any], keys: list[Any]) -> bool:
-    """Whether a dict has these very keys, or equal ones of kinds that never change."""
-    return len(found) == len(keys) and all(
-        a is b or (type(a) is type(b) and type(a) in _PLAIN_KEYS and a == b) for a, b in zip(found, keys)
-    )
-
-
-def _same_set(found: Any, expected: frozenset[Any]) -> bool:
-    return found == expected and {type(x) for x in found} == {type(x) for x in expected}
 
 
 def _equality(expression: str, value: Any) -> str:

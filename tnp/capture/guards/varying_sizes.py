@@ -6,14 +6,16 @@ symbol from the next trace on. A dimension whose symbol a program specializes on
 
 from __future__ import annotations
 
+import types
 import weakref
 from typing import Any
 
 import numpy as np
 
+from tnp.core.errors import NeedsEager
 from tnp.core.symbols import LEAST
 
-__all__ = ["VaryingSizes", "mark_dynamic"]
+__all__ = ["ReadsVarying", "VaryingSizes", "mark_dynamic"]
 
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
@@ -44,6 +46,14 @@ def mark_dynamic(x: np.ndarray[Any, Any], dim: int) -> None:
     _marked[key][1].add(dim % x.ndim)
 
 
+class ReadsVarying(NeedsEager):
+    """Raised where a program reads of a value that varies what no guard asks for: it is traced again, for that very value."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(f"it reads {description}, which varies")
+        self.description = description
+
+
 class VaryingSizes:
     """The sizes that calls of one kind were traced with, by the description of the array."""
 
@@ -59,6 +69,12 @@ class VaryingSizes:
         #: the values of integers that are arguments
         self._values: dict[str, int] = {}
         self._varied_values: set[str] = set()
+        #: the lengths of lists
+        self._lengths: dict[str, int] = {}
+        self._varied_lengths: set[str] = set()
+        #: functions
+        self._functions: dict[str, types.FunctionType] = {}
+        self._varied_functions: set[str] = set()
         self._known: set[tuple[str, int | None]] = set()
 
     def may_have_some(self) -> bool:
@@ -87,6 +103,21 @@ class VaryingSizes:
         if self._values.setdefault(number, value) != value:
             self._varied_values.add(number)
         return self.is_on and (self.at_once or number in self._varied_values) and (number, None) not in self._known
+
+    def grows(self, name: str, length: int) -> bool:
+        """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
+        length."""
+        if self._lengths.setdefault(name, length) != length:
+            self._varied_lengths.add(name)
+        return self.is_on and name in self._varied_lengths and (name, None) not in self._known
+
+    def is_fresh(self, name: str, f: types.FunctionType) -> bool:
+        """Whether a function, which is called ``name``, is taken for any one of its code in the present trace; notes it."""
+        before = self._functions.setdefault(name, f)
+        if before is not f and before.__code__ is f.__code__:
+            self._varied_functions.add(name)
+        self._functions[name] = f
+        return self.is_on and name in self._varied_functions and (name, None) not in self._known
 
     def specialize(self, array: str, dim: int | None) -> None:
         """A dimension, or an integer, that is no symbol any more: programs hold for one value of it each."""

@@ -139,6 +139,7 @@ def _of_class(kind: type, name: str) -> Any:
 def _of_function(f: types.FunctionType, name: str) -> Any:
     """An attribute of a function."""
     value = getattr(f, name)
+    active.current().inputs.functions.check((f,))
     if not is_user_function(f) or name in _UNCHANGING_NAMES:
         return value
     if name not in f.__dict__:

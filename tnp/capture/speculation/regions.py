@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
+from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
 from tnp.core.proxies import TensorProxy
@@ -246,6 +247,8 @@ class _Contents:
             stack += items
 
     def _items(self, x: Any, kind: type) -> list[Any]:
+        if kind is GrowingList:
+            return self._items(x.added, list)
         if kind in (list, set, collections.deque):
             self.found.append((x, list(x)))
             return list(x)

@@ -63,6 +63,7 @@ class Runtime(ControlFlow):
     slice = slice
 
     def __init__(self, f: types.FunctionType) -> None:
+        self.function = f
         self.globals = f.__globals__
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
@@ -88,7 +89,11 @@ class Runtime(ControlFlow):
         constant = tracer.inputs.prologue.constant
         cell = self.cells.get(name)
         if cell is not None:
-            source = Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}")
+            here = constant(cell, "cell")
+            if tracer.inputs.functions.is_fresh(self.function):
+                at = list(self.cells).index(name)
+                here = f"{tracer.inputs.functions.name_of(self.function)}.__closure__[{at}]"
+            source = Source(f"{here}.cell_contents", f"closure variable {name}")
         elif self.globals.get(name, _MISSING) is value:
             source = Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}")
         else:
@@ -258,7 +263,9 @@ class Runtime(ControlFlow):
             args, kwargs = tracer.known(args), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_traced((args, tuple(kwargs.values()))):
                 raise NeedsEager(f"it gives an array to {f.__name__}, which looks at values")
-        if takes_functions(f):
+        if not takes_functions(f):
+            tracer.inputs.functions.check((*args, *kwargs.values()))
+        else:
             args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
         is_of_numpy = str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
         if is_of_numpy and (isinstance(f, type) or type(f) is types.MethodType):
@@ -350,16 +357,17 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
     tracer.inputs.guard_function(f)
     constant = tracer.inputs.prologue.constant
     lift = tracer.inputs.lift_default
+    made_by = tracer.inputs.functions.name_of(f)
 
     def default(name: str, value: Any, where: str) -> Any:
         if name in kwargs:
             return value
-        if type(value) in _UNCHANGING:
-            here = f"{constant(f, 'function')}.{where}"
+        if type(value) in _UNCHANGING and not tracer.inputs.functions.is_fresh(f):
+            here = f"{made_by}.{where}"
             same = f"{here} is {constant(value, 'default')}"
             tracer.inputs.prologue.guard(same, f"{f.__name__}'s default for {name} is {value!r}")
             return value
-        return lift(value, Source(f"{constant(f, 'function')}.{where}", f"{f.__name__}'s default for {name}"))
+        return lift(value, Source(f"{made_by}.{where}", f"{f.__name__}'s default for {name}"))
 
     if f.__defaults__:
         names = f.__code__.co_varnames[f.__code__.co_argcount - len(f.__defaults__) : f.__code__.co_argcount]

@@ -368,10 +368,12 @@ class Tracer:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
-        if any(c.changed() for c in self.inputs.containers):  # what it takes back later stays if this raises
-            raise NeedsEager("it changes a container that was passed to it, and then does what may raise")
         self.flush()
-        self.may_lose_stores = self.may_lose_stores or any(map(holds_others, self.inputs.shadows))
+        self.may_lose_stores = (
+            self.may_lose_stores
+            or any(map(holds_others, self.inputs.shadows))
+            or any(c.changed() for c in self.inputs.containers)
+        )
 
     def takes_back(self, start: int) -> bool:
         """Takes back what was recorded from ``start`` on if it may refuse a number, and eager has changed the caller's memory or objects by

@@ -6,10 +6,12 @@ from typing import Any
 
 from tnp.core.prims.base import check, check_tensor, own_prim, prim
 from tnp.core.printing import literal
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["copy_", "python_del", "python_return", "require", "set_attribute", "unpack_trivial"]
+__all__ = [
+    "add_items", "copy_", "python_del", "python_return", "require", "set_attribute", "set_items", "unpack_trivial",
+]  # fmt: skip
 
 
 def _print_unpack(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -43,9 +45,19 @@ def copy_(source: TensorProxy, destination: TensorProxy, /) -> TensorProxy:
     return TensorProxy(like=destination, lang=destination.lang)
 
 
-@prim(OpTags.EFFECT)
+@prim(OpTags.EFFECT, OpTags.ASSIGNS)
 def set_attribute(obj: Proxy, name: str, value: Any, /) -> None:
     """``obj.name = value``, on an object that was an argument of the program or reached from one."""
+
+
+@prim(OpTags.EFFECT, OpTags.ASSIGNS)
+def add_items(container: ObjectProxy, items: Any, /) -> None:
+    """``container.extend(items)`` of a list, ``container.update(items)`` of a dict, which were arguments or reached from one."""
+
+
+@prim(OpTags.EFFECT, OpTags.ASSIGNS)
+def set_items(container: ObjectProxy, items: Any, /) -> None:
+    """A list or a dict, an argument or reached from one, holds ``items`` from now on, and nothing else."""
 
 
 @prim(OpTags.VIEW, OpTags.MAY_RAISE)

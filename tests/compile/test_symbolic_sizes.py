@@ -117,3 +117,35 @@ def test_a_size_that_is_computed_may_be_one(f, executors):
                 jitted(a)
         else:
             assert_same(jitted(a), expected, what=f"{n} columns")
+
+
+def fibonacci(x, k):
+    a = b = len(x)
+    for _ in range(60):
+        a, b = b, (a + b) % k
+    return np.zeros(b % 5), x * b
+
+
+def halved(x, k):
+    n = len(x)
+    for _ in range(400):
+        n = n // 2 + k
+    return n, x[: n % 3]
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("f", [fibonacci, halved])
+def test_numbers_whose_expressions_grow_are_specialized_on(f, dynamic):
+    jitted = tnp.jit(f, dynamic=dynamic, strict=True)
+    for n in (7, 12, 30, 12):
+        x = matrix(n)
+        assert_same(jitted(x, n + 3), f(x, n + 3), what=f"{n} elements")
+
+
+def test_a_length_computed_with_a_float_may_be_specialized_on():
+    def f(x):
+        return x[: int(len(x) * 0.5)] * 2, [0] * int(len(x) * 0.3)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (7, 12, 30, 12):
+        assert_same(jitted(matrix(n)), f(matrix(n)), what=f"{n} elements")

@@ -49,6 +49,8 @@ __all__ = [
 
 #: the least value of a symbolic size
 LEAST = 2
+#: operations in the expression of a number, at most: Python reads 200 nested parentheses
+LONGEST = 150
 
 
 class Relations:
@@ -113,9 +115,9 @@ class Relations:
         return is_less
 
 
-def _roots(number: int | NumberProxy) -> Iterator[NumberProxy]:
+def _roots(number: float | NumberProxy) -> Iterator[NumberProxy]:
     """The symbols that a number is computed of."""
-    if isinstance(number, int):
+    if isinstance(number, (int, float)):
         return
     if number.origin is None:
         yield number
@@ -419,7 +421,11 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
         return
     if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
-        result.relations, result.text = relations, _WRITTEN[operation].format(*map(_text_of, args))
+        text = _WRITTEN[operation].format(*map(_text_of, args))
+        if text.count("(") > LONGEST:
+            _forget_origin(result, args)
+            return
+        result.relations, result.text = relations, text
         result.origin = operation, args
         if not all(type(a) is int or is_symbol(a) for a in args):
             return
@@ -435,3 +441,14 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         elif operation == "mul" and result.form is None:
             lows = [low for a in args if (low := intervals.bounds(a)[0]) is not None and low >= 0]
             result.low = lows[0] * lows[1] if len(lows) == 2 else None
+
+
+def _forget_origin(result: NumberProxy, args: tuple[Any, ...]) -> None:
+    """Makes ``result`` the value that it has, because its expression would be too long: ``args`` are fixed."""
+    if not _is_plain(result.value) and type(result.value) is not bool:
+        return
+    for a in args:
+        if getattr(a, "relations", None) is not None:
+            result.relations = a.relations
+            a.relations.fix(a)
+    result.text = repr(result.value)

@@ -18,6 +18,9 @@ from tnp.core.trace import Trace
 
 __all__ = ["guard_numbers"]
 
+#: how many operations deep a message describes how a number is computed
+DESCRIBED = 6
+
 
 def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs, *, given_up: bool = False) -> None:
     """Guards numbers that the program depends on, computed in the prologue from those that it is given.
@@ -39,29 +42,51 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
         collect([*trace.bound_symbols, *trace.asked_numbers])
     expressions = dict(inputs.expressions)
 
-    def describe(x: Any) -> str:
+    def describe(x: Any, depth: int = DESCRIBED) -> str:
         if not isinstance(x, Proxy) or x.name in inputs.expressions:
             return x.name if isinstance(x, Proxy) else str(x)
         b = producers[x.name]
-        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
+        return f"{b.sym.name}({', '.join(describe(a, depth - 1) for a in b.args) if depth else '...'})"
 
-    def expression(x: Any) -> str:
-        if not isinstance(x, Proxy):
-            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
-        if x.name not in expressions:
-            b = producers[x.name]
-            function = _number_function(b)
-            assert function is not None
-            name = inputs.prologue.constant(function, "number")
-            text = f"{name}({', '.join(expression(a) for a in b.args)})"
-            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
-        return expressions[x.name]
+    def unwritten(x: Any) -> bool:
+        return isinstance(x, Proxy) and x.name not in expressions
 
-    def is_known(x: Any) -> bool:
-        if not isinstance(x, Proxy) or x.name in expressions:
-            return True
-        b = producers.get(x.name)
-        return b is not None and _number_function(b) is not None and all(map(is_known, b.args))
+    def written(x: Any) -> str:
+        if isinstance(x, Proxy):
+            return expressions[x.name]
+        return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
+
+    def expression(number: NumberProxy) -> str:
+        left: list[Any] = [number]  # no recursion: loops make long chains of numbers
+        while left:
+            x = left[-1]
+            b = producers[x.name] if unwritten(x) else None
+            parts = [] if b is None else [a for a in b.args if unwritten(a)]
+            if parts:
+                left += parts
+                continue
+            left.pop()
+            if b is not None:
+                function = _number_function(b)
+                assert function is not None
+                name = inputs.prologue.constant(function, "number")
+                text = f"{name}({', '.join(map(written, b.args))})"
+                expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
+        return expressions[number.name]
+
+    def is_known(number: NumberProxy) -> bool:
+        left: list[Any] = [number]
+        seen: set[str] = set()
+        while left:
+            x = left.pop()
+            if not unwritten(x) or x.name in seen:
+                continue
+            seen.add(x.name)
+            b = producers.get(x.name)
+            if b is None or _number_function(b) is None:
+                return False
+            left += b.args
+        return True
 
     numbers = [n for n in numbers if n.relations is None]  # what holds of symbolic sizes has been noted
     for number in filter(is_known, numbers) if given_up else numbers:

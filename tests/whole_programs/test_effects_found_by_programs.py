@@ -500,3 +500,25 @@ def test_a_mask_of_another_size_than_that_of_the_array():
         return a
 
     check(f, *((np.arange(float(n)), np.arange(float(m))) for n, m in ((4, 4), (2, 6), (6, 6), (5, 7), (7, 7))))
+
+
+def test_numbers_that_an_element_cannot_be():
+    def put(a, x):
+        np.put(a, 0, x)
+        return a
+
+    def caught(a, x):
+        try:
+            np.fill_diagonal(a[:, :0].astype(np.uint16), x)
+        except OverflowError:
+            return 3.25
+        return a
+
+    for function, x in ((put, 1j), (put, 2.5), (caught, -5), (caught, 5)):
+        jitted = tnp.jit(function)
+        for _ in range(2):
+            got, mine, trouble = outcome(jitted, (np.ones((2, 2)), x))
+            expected, left, _ = outcome(function, (np.ones((2, 2)), x))
+            assert not trouble
+            assert_same(got, expected)
+            assert_same(list(mine), list(left))

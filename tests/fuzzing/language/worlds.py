@@ -337,18 +337,23 @@ class _Wobbling(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
-        is_pure = not any(isinstance(n, (ast.Call, ast.NamedExpr)) for n in ast.walk(node))
-        stored = [_stored(t, node.value) for t in node.targets if is_pure and isinstance(t, ast.Subscript)]
-        return [*stored, node]
+        return [*(_stored(t, node.value) for t in node.targets if _is_pure(node)), node]
 
 
 def _wobbled(node: ast.expr, how: str = "__wobble__") -> ast.expr:
     return ast.Call(ast.Name(how, ast.Load()), [node], [])
 
 
+def _is_pure(node: ast.Assign) -> bool:
+    """Whether an assignment's value and targets may be evaluated twice."""
+    calls = [n for n in ast.walk(node) if isinstance(n, (ast.Call, ast.NamedExpr))]
+    return all(isinstance(n, ast.Call) and getattr(n.func, "id", "") == "float" for n in calls)
+
+
 def _stored(target: ast.expr, value: ast.expr) -> ast.stmt:
     """Tells ``__stored__`` what is stored where."""
-    if not isinstance(target, ast.Subscript):
+    is_part = isinstance(target, ast.Attribute) and target.attr in ("real", "imag", "flat")
+    if not isinstance(target, ast.Subscript) and not is_part:
         return ast.Pass()
     nothing = ast.arguments([], [], None, [], [], None, [])
     lambdas = [ast.Lambda(nothing, copy.deepcopy(x)) for x in (target.value, value)]

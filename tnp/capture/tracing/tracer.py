@@ -33,7 +33,7 @@ from tnp.capture.tracing.predicates import (
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.core import languages, prims, sizes
+from tnp.core import dtypes, languages, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
@@ -232,6 +232,8 @@ class Tracer:
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if TracedNumber in kinds or list in kinds or kwargs:
+            if self.catching and any(map(_may_not_hold, self.trace.statements[start:])):
+                raise NeedsEager("it catches errors of an operation that may raise when the program runs")
             if not may_raise and self.takes_back(start):
                 self.raising += 1
                 try:
@@ -457,3 +459,16 @@ def _refuses_numbers(b: BoundSymbol) -> bool:
         a = b.args[0]
         return isinstance(a, NumberProxy) and a.python_type in (float, complex) and b.args[1].kind in "iu"
     return any(map(_refuses_numbers, b.subsymbols))
+
+
+def _may_not_hold(b: BoundSymbol) -> bool:
+    """Whether a part of an operation may make an element of an array of a Python number that its dtype does not hold."""
+    if b.operation is prims.convert_element_type:
+        a, dtype = b.args
+        return (
+            isinstance(a, NumberProxy)
+            and a.python_type is not bool
+            and dtype.kind in "iu"
+            and dtype is not dtypes.int64
+        )
+    return any(map(_may_not_hold, b.subsymbols)) or _refuses_numbers(b)

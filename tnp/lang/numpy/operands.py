@@ -50,6 +50,8 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
             return x
         check_real(x, dtype)
         return clang.convert(x, dtype)
+    if dtype is not None and dtype.kind not in "cb" and getattr(x, "python_type", type(x)) is complex:
+        raise NeedsEager("it makes an element of a real array of a complex number")
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)

@@ -247,7 +247,7 @@ def as_dimension(n: int | NumberProxy) -> int | NumberProxy:
     terms = tuple(intervals.linear(n).terms.values())
     if len(terms) == 1 and terms[0][1] == 1:  # which says more of what it is made of
         root, constant = terms[0][0], intervals.linear(n).constant
-        root.low = max(root.low or 0, LEAST - constant)
+        root.low = LEAST - constant if root.low is None else max(root.low, LEAST - constant)
     elif n.form is None:
         n.low = max(n.low or 0, LEAST)
     return n

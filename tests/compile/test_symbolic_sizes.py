@@ -161,14 +161,3 @@ def test_a_negative_integer_that_bounds_a_slice_stays_negative():
     jitted = tnp.jit(signed, strict=True)
     for k in (4, 11, -1, -3, 5):
         assert_same(jitted(matrix(3), k), signed(matrix(3), k), what=f"k = {k}")
-
-
-def remade(x, y):
-    for _ in range(len(x)):
-        y = np.diff(x)
-        y = y[: len(y)] * 2
-    return y
-
-
-def test_sizes_that_loops_compute_with_are_defined_once():
-    check(remade, *((matrix(n), matrix(m)) for n, m in ((12, 12), (7, 4), (7, 9))), programs=1)

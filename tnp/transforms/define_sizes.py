@@ -12,18 +12,16 @@ from tnp.transforms.subtraces import in_bodies
 __all__ = ["define_sizes"]
 
 
-def define_sizes(trace: Trace, given: frozenset[str] = frozenset()) -> Trace:
+def define_sizes(trace: Trace) -> Trace:
     """The trace with each size that an operation takes as a number read from the first array that has it.
 
     A size that is computed (the product of two) is defined by its computation where the trace shows that.
-    ``given`` are the arguments of the traces around this one.
     """
-    given |= {p.name for p in trace.args}
-    trace = in_bodies(lambda inner: define_sizes(inner, given), trace)
+    trace = in_bodies(define_sizes, trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
     if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
-    defined = set(given)
+    defined = {p.name for p in trace.args}
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
         if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:

@@ -149,3 +149,15 @@ def test_a_length_computed_with_a_float_may_be_specialized_on():
     jitted = tnp.jit(f, strict=True)
     for n in (7, 12, 30, 12):
         assert_same(jitted(matrix(n)), f(matrix(n)), what=f"{n} elements")
+
+
+def signed(x, k):
+    y = np.zeros(17)
+    y[:k] = 2
+    return y, y[:k] if k >= 0 else -y
+
+
+def test_a_negative_integer_that_bounds_a_slice_stays_negative():
+    jitted = tnp.jit(signed, strict=True)
+    for k in (4, 11, -1, -3, 5):
+        assert_same(jitted(matrix(3), k), signed(matrix(3), k), what=f"k = {k}")

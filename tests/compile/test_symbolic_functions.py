@@ -128,13 +128,20 @@ def power_iteration(square):
     return v
 
 
+def sizes_inside_a_loop(x, n):
+    y = x
+    for _ in range(n):
+        y = np.roll(y, 1) - np.append(y, len(y)).mean() + np.linspace(0, 1, len(x)).sum()
+    return y
+
+
 def lags(x):
     n = len(x)
     return np.array([np.dot(x[: n - k], x[k:]) / n for k in range(3)])
 
 
 FUNCTIONS = (
-    slices_stored, masks_stored, indices_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, lags,
+    slices_stored, masks_stored, indices_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, sizes_inside_a_loop, lags,
 )  # fmt: skip
 ONE_PROGRAM |= {f.__name__: f for f in FUNCTIONS}
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
+from tnp.core.symbols import is_symbol
 
 __all__ = ["Body", "bodies_of", "carried_with_inits", "is_control_flow", "map_bodies", "with_parts"]
 
@@ -71,8 +72,9 @@ def _captures(args: Sequence[Proxy], bsyms: Iterable[BoundSymbol], results: Any)
         for p in b.flat_outputs:
             if p.name not in found:
                 defined.add(p.name)
-                # A size is defined by the array that first has it, see the pass that defines sizes.
-                defined.update(n.name for n in _sizes(p) if n.name not in found and n.name not in outside)
+                # A size is defined by the array that first has it, see the pass that defines sizes; a symbolic one by the prologue.
+                own = (n.name for n in _sizes(p) if not is_symbol(n))
+                defined.update(name for name in own if name not in found and name not in outside)
     for p in flat_proxies(results):
         if p.name not in defined:
             found.setdefault(p.name, p)

@@ -522,3 +522,15 @@ def test_numbers_that_an_element_cannot_be():
             assert not trouble
             assert_same(got, expected)
             assert_same(list(mine), list(left))
+
+
+def test_a_printed_dict_has_keys_that_were_computed(capsys):
+    def f(a):
+        print({"k": 1, a[0].item(): a, (a[1].item(), 2): a[1]})
+
+    jitted = tnp.jit(f)
+    for first in (1, 2):
+        jitted(np.array([first, 5]))
+        printed = capsys.readouterr().out
+        f(np.array([first, 5]))
+        assert printed == capsys.readouterr().out

@@ -110,5 +110,5 @@ def _filled(x: Any, values: tuple[Any, ...]) -> Any:
     if type(x) in (tuple, list):
         return type(x)(_filled(y, values) for y in x)
     if type(x) is dict:
-        return {k: _filled(v, values) for k, v in x.items()}
+        return {_filled(k, values): _filled(v, values) for k, v in x.items()}
     return x

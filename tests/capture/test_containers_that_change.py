@@ -246,3 +246,17 @@ def test_a_function_that_is_passed_on_is_that_very_function():
     for i in range(3):
         g = scaling(i)
         assert_same(jitted(X, g), f(X, g))
+
+
+def test_a_nan_is_a_key_as_the_object_that_it_is():
+    nan = float("nan")
+
+    def f(d, x):
+        d[nan] = x.sum()
+
+    held = {}
+    jitted = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="keys are objects"):
+        jitted(held, X)
+    jitted(held, X)
+    assert list(held) == [nan]

@@ -336,7 +336,7 @@ def _items(x: Any) -> Any:
     if isinstance(x, list):
         return [_output(y) for y in x]
     keys = {k: _key(k) for k in x}
-    if not all(type(k) in CONSTANTS for k in keys.values()):
+    if not all(type(k) in CONSTANTS and k == k for k in keys.values()):  # a NaN is found as the object that it is
         raise NeedsEager("it changes a dict whose keys are objects")
     return {keys[k]: _output(v) for k, v in x.items()}
 

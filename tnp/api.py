@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tnp.capture.driver import capture_trace
 from tnp.capture.guards.prologue import Prologue
-from tnp.capture.guards.varying_sizes import mark_dynamic
+from tnp.capture.guards.varying_values import mark_dynamic
 from tnp.compile import single_operation  # noqa: F401 — compiles symbols that are called outside of tracing
 from tnp.compile.cache_entry import CacheEntry
 from tnp.compile.compiled_function import Jitted, programs_behind

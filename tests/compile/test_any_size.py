@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.capture.guards.varying_sizes import VaryingSizes
+from tnp.capture.guards.varying_values import VaryingValues
 from tnp.compile import any_size
 from tnp.executors import llvm
 from tnp.testing import assert_same
@@ -110,7 +110,7 @@ def test_dimensions_are_marked():
 
 
 def test_an_array_of_other_dimensions_begins_anew():
-    sizes = VaryingSizes()
+    sizes = VaryingValues()
     sizes.is_on = True
     assert sizes.symbols("x", np.ones(3)) == []
     assert sizes.symbols("x", np.ones(4)) == [0]

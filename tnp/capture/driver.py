@@ -316,7 +316,7 @@ _UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
 
 
 def _change_containers(inputs: Inputs) -> None:
-    """Changes the caller's lists and dicts as the program has changed what stands for them."""
+    """Records the changes that the program makes to the caller's lists and dicts, as effects at its end."""
     for container in inputs.containers:
         change = container.change() if container.may_change else None
         if change is not None:

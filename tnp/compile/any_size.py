@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import Prologue
-from tnp.capture.guards.varying_sizes import ReadsVarying
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.driver import Compiled
 from tnp.core.errors import NeedsEager
@@ -43,32 +43,32 @@ def trace_for_any_size(
 ) -> Captured:
     """The capture of a call, with symbols for the sizes that varied; without symbols if it cannot have them, or if
     ``needs_sizes`` says that executors would run the trace worse."""
-    sizes = prologue.sizes
-    if sizes.in_vain and needs_sizes is not None and not sizes.at_once:
+    varying = prologue.varying
+    if varying.in_vain and needs_sizes is not None and not varying.at_once:
         return trace_it()
-    sizes.is_on = True
+    varying.is_on = True
     try:
         while True:
             try:
                 captured = trace_it()
             except ReadsVarying as read:
-                sizes.specialize(read.description, None)
+                varying.specialize(read.description, None)
                 continue
-            if sizes.at_once or not prologue.relations.symbols:
+            if varying.at_once or not prologue.relations.symbols:
                 return captured
             specialized = prologue.relations.specialized()
             if not specialized:
                 break
             for n in specialized:
-                sizes.specialize(*captured.inputs.dimensions[n.name])
+                varying.specialize(*captured.inputs.dimensions[n.name])
         if needs_sizes is None or not needs_sizes(captured.trace):
             return captured
     except NeedsEager:
         if not prologue.relations.symbols:
             raise
     finally:
-        sizes.is_on = False
-    sizes.in_vain += 1
+        varying.is_on = False
+    varying.in_vain += 1
     return trace_it()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import MISS, Prologue
-from tnp.capture.guards.varying_sizes import VaryingSizes
+from tnp.capture.guards.varying_values import VaryingValues
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class CallSignature:
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
     #: the sizes that such calls were traced with
-    sizes: VaryingSizes = field(default_factory=VaryingSizes)
+    varying: VaryingValues = field(default_factory=VaryingValues)
 
 
 @dataclass

@@ -409,10 +409,10 @@ class Jitted:
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        prologue.sizes = form.sizes
-        form.sizes.at_once = bool(self._dynamic)
+        prologue.varying = form.varying
+        form.varying.at_once = bool(self._dynamic)
         trace_it = functools.partial(self._traced, form, values, prologue, evaluator)
-        if self._dynamic is False or not (self._entries or form.sizes.may_have_some()):
+        if self._dynamic is False or not (self._entries or form.varying.may_have_some()):
             return trace_it()
         needs_sizes = self._executors.needs_known_sizes if form.traced <= FOR_ONE_SIZE else None
         return trace_for_any_size(prologue, trace_it, needs_sizes)

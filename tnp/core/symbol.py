@@ -59,7 +59,7 @@ class OpTags(Enum):
     MAY_COPY = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
-    #: gives values to an object of the user's, of an attribute or an item: they are results of the program as what it returns is
+    #: assigns an attribute or items of a user's object: what it assigns is a result of the program
     ASSIGNS = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it
     BARRIER = auto()

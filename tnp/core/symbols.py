@@ -245,7 +245,7 @@ def as_dimension(n: int | NumberProxy) -> int | NumberProxy:
         n.relations.fix(n)
         return _known(n)
     terms = tuple(intervals.linear(n).terms.values())
-    if len(terms) == 1 and terms[0][1] == 1:  # which says more of what it is made of
+    if len(terms) == 1 and terms[0][1] == 1:  # a bound on the root bounds everything that is computed from it
         root, constant = terms[0][0], intervals.linear(n).constant
         root.low = LEAST - constant if root.low is None else max(root.low, LEAST - constant)
     elif n.form is None:
@@ -414,7 +414,7 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     relations = next((r for a in args if (r := getattr(a, "relations", None)) is not None), None)
     if relations is None or operation not in _WRITTEN:
         return
-    # The prologue divides by what is not 0.
+    # The prologue must not divide by 0.
     by = args[1] if operation in _DIVISIONS else 1
     if type(by) is not int and (not is_symbol(by) or relations.equal(by, 0)):
         return

@@ -10,7 +10,7 @@ from tnp.core.prims.control_flow import unbound_error
 from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
 from tnp.core.proxies import is_number
-from tnp.core.symbol import BoundSymbol, Symbol
+from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import OperatorExecutor
 from tnp.executors.registry import register_executor
 
@@ -50,18 +50,18 @@ for _row in ROWS:
         executor.register_implementation(_prim, _op, checker=_numbers_only)
 
 
+def _implement(name: str, function: Any, printer: Any) -> None:
+    prim = prims.registry[name]
+    op = executor.register_operator(name, meta=prim.meta, fn=function, tags=prim.tags, printer=printer)
+    executor.register_implementation(prim, op)
+
+
 def _print_conversion(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     number, python_type = bsym.args
     return f"{bsym.output.name} = {python_type.__name__}({literal(number, context)})"
 
 
-_convert: Symbol = executor.register_operator(
-    "convert_number",
-    meta=prims.registry["convert_number"].meta,
-    fn=lambda a, python_type: python_type(a),
-    printer=_print_conversion,
-)
-executor.register_implementation(prims.registry["convert_number"], _convert)
+_implement("convert_number", lambda a, python_type: python_type(a), _print_conversion)
 
 
 def _print_size(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -69,10 +69,7 @@ def _print_size(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{bsym.output.name} = {literal(a, context)}.shape[{dim}]"
 
 
-_size = executor.register_operator(
-    "size", meta=prims.registry["size"].meta, fn=lambda a, dim: a.shape[dim], printer=_print_size
-)
-executor.register_implementation(prims.registry["size"], _size)
+_implement("size", lambda a, dim: a.shape[dim], _print_size)
 
 
 def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -80,10 +77,7 @@ def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{literal(obj, context)}.{name} = {literal(value, context)}"
 
 
-_set_attribute = executor.register_operator(
-    "set_attribute", meta=prims.registry["set_attribute"].meta, fn=setattr, printer=_print_set_attribute
-)
-executor.register_implementation(prims.registry["set_attribute"], _set_attribute)
+_implement("set_attribute", setattr, _print_set_attribute)
 
 
 def _add_items(container: Any, items: Any) -> None:
@@ -99,10 +93,7 @@ def _print_add_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{literal(container, context)}.{method}({literal(items, context)})"
 
 
-_adding = executor.register_operator(
-    "add_items", meta=prims.registry["add_items"].meta, fn=_add_items, printer=_print_add_items
-)
-executor.register_implementation(prims.registry["add_items"], _adding)
+_implement("add_items", _add_items, _print_add_items)
 
 
 def _set_items(container: Any, items: Any) -> None:
@@ -120,10 +111,7 @@ def _print_set_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{container}.clear(); {container}.update({items})"
 
 
-_setting = executor.register_operator(
-    "set_items", meta=prims.registry["set_items"].meta, fn=_set_items, printer=_print_set_items
-)
-executor.register_implementation(prims.registry["set_items"], _setting)
+_implement("set_items", _set_items, _print_set_items)
 
 
 def _print_assert(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -132,10 +120,7 @@ def _print_assert(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"if not {literal(condition, context)}: raise AssertionError({said})"
 
 
-_assert = executor.register_operator(
-    "assert_", meta=prims.registry["assert_"].meta, fn=lambda *args: None, tags=prims.registry["assert_"].tags, printer=_print_assert
-)  # fmt: skip
-executor.register_implementation(prims.registry["assert_"], _assert)
+_implement("assert_", lambda *args: None, _print_assert)
 
 
 def _print_check_bound(bsym: BoundSymbol, context: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Functions of which each call makes another one: a lambda that is an argument is any one of its code, not that very object."""
+"""Functions that are new objects at each call, such as lambdas: a program is valid for every function with the same code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Source
-from tnp.capture.guards.varying_sizes import ReadsVarying
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.rewrite.code_origin import is_user_function
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ __all__ = ["FreshFunctions"]
 
 
 class FreshFunctions:
-    """The functions of one trace that stand for any one of their code. What they close over is read from the function of each call.
+    """The functions of one trace that are guarded by their code. Their closures are read from the function of each call.
 
-    A program that does anything with one but call it is traced again, for that very function.
+    A program that does more than call such a function is traced again, with a guard on its identity.
     """
 
     def __init__(self, inputs: Inputs) -> None:
@@ -28,13 +28,13 @@ class FreshFunctions:
         self._found: dict[int, tuple[types.FunctionType, str, str]] = {}
 
     def lift(self, f: Any, source: Source) -> Any:
-        """A function, a class or a module: that very object, but for a user's function of which another one with the same code has been
-        seen."""
+        """Guards a function, a class or a module by identity. A user's function is guarded by its code instead once another function with
+        that code was seen."""
         inputs = self._inputs
         is_users = type(f) is types.FunctionType and is_user_function(f)
         if not is_users or f.__dict__ or f.__kwdefaults__ or id(f) in inputs.same:
             return inputs.guard_identity(f, source)
-        if not inputs.prologue.sizes.is_fresh(source.description, f):
+        if not inputs.prologue.varying.is_fresh(source.description, f):
             return inputs.guard_identity(f, source)
         if id(f) in self._found:
             expression = self._found[id(f)][1]
@@ -55,7 +55,7 @@ class FreshFunctions:
         return f
 
     def is_fresh(self, f: Any) -> bool:
-        """Whether a function stands for any one of its code."""
+        """Whether a function is guarded by its code."""
         return id(f) in self._found
 
     def name_of(self, f: types.FunctionType) -> str:
@@ -63,13 +63,13 @@ class FreshFunctions:
         return self._found[id(f)][1] if id(f) in self._found else self._inputs.prologue.constant(f, "function")
 
     def check(self, values: Iterable[Any]) -> None:
-        """Raises :class:`ReadsVarying` if one of ``values`` is a function that stands for any one of its code."""
+        """Raises :class:`ReadsVarying` if one of ``values`` is a function that is guarded by its code."""
         for x in values:
             if id(x) in self._found:
                 raise ReadsVarying(self._found[id(x)][2])
 
     def finish(self, same: Iterable[Any]) -> None:
-        """Checks that none of them may be one of the functions that are the ``same`` at each call."""
+        """Checks that no function in ``same``, which are guarded by identity, has the code of one that is not."""
         codes = {f.__code__ for f in same if type(f) is types.FunctionType}
         self.check(f for f, _, _ in self._found.values() if f.__code__ in codes)
 

@@ -43,8 +43,8 @@ class LiftedContainer:
         return len(now) != len(self.contents) or not all(map(operator.is_, now, self.contents))
 
     def change(self) -> tuple[bool, Any] | None:
-        """What the program did to a list or a dict: whether that only added items or gave keys other values, and these; or all items
-        that it holds now. ``None`` if it did nothing."""
+        """The change that the program made to a list or a dict: ``True`` and the items that it added or replaced, or ``False`` and all items.
+        ``None`` if there is none."""
         if not self.changed():
             return None
         if type(self.made) is GrowingList:
@@ -76,7 +76,7 @@ class LiftedContainer:
             self.made[:] = self.contents
 
 
-#: kinds of keys that are compared by what they are
+#: types of keys that are compared by value
 PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
 
 

@@ -230,7 +230,7 @@ class Inputs:
             self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)
-        if kind is int and self.prologue.sizes.varies(source.description, value):
+        if kind is int and self.prologue.varying.varies(source.description, value):
             self.prologue.relations.adopt(proxy, source.expression, None)
             self.dimensions[proxy.name] = source.description, None
         self._add(proxy, source)
@@ -360,7 +360,7 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
             return self._lift_dict(value, source)
-        if type(value) is list and self.prologue.sizes.grows(source.description, len(value)):
+        if type(value) is list and self.prologue.varying.grows(source.description, len(value)):
             return self._lift_growing(value, source)
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tnp.capture.guards.varying_sizes import VaryingSizes
+from tnp.capture.guards.varying_values import VaryingValues
 from tnp.core.printing import compile_source
 from tnp.core.symbols import LEAST, Relations
 
@@ -149,7 +149,7 @@ class Prologue:
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
         #: which sizes of arrays are symbols
-        self.sizes = VaryingSizes()
+        self.varying = VaryingValues()
         self.clear()
 
     def clear(self) -> None:
@@ -180,7 +180,7 @@ class Prologue:
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
-        made.relations, made.sizes = self.relations, self.sizes
+        made.relations, made.varying = self.relations, self.varying
         made.moves_arrays = self.moves_arrays
         return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tnp.capture.guards.varying_sizes import ReadsVarying
+from tnp.capture.guards.varying_values import ReadsVarying
 
 __all__ = ["GrowingList"]
 

@@ -31,7 +31,7 @@ def store(tracer: Tracer, target: TracedArray, value: Any, key: Step | None = No
         tracer.before_raising()
     new, start = tracer.value(value, seen), len(tracer.trace.statements)
     converted = target.library.converted(tracer, new, target, by_element=by_element)
-    if tracer.takes_back(start):
+    if tracer.undoes_early(start):
         tracer.before_raising()
         converted = target.library.converted(tracer, tracer.value(value, seen), target, by_element=by_element)
     target.__tnp_assign__(converted, key)

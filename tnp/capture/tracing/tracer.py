@@ -232,9 +232,9 @@ class Tracer:
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if TracedNumber in kinds or list in kinds or kwargs:
-            if self.catching and any(map(_may_not_hold, self.trace.statements[start:])):
+            if self.catching and any(_may_refuse(b, (int, float, complex)) for b in self.trace.statements[start:]):
                 raise NeedsEager("it catches errors of an operation that may raise when the program runs")
-            if not may_raise and self.takes_back(start):
+            if not may_raise and self.undoes_early(start):
                 self.raising += 1
                 try:
                     return self.call(symbol, args, kwargs)
@@ -377,10 +377,10 @@ class Tracer:
             or any(c.changed() for c in self.inputs.containers)
         )
 
-    def takes_back(self, start: int) -> bool:
-        """Takes back what was recorded from ``start`` on if it may refuse a number, and eager has changed the caller's memory or objects by
-        then, which the program has not yet. Whether it did."""
-        if not any(map(_refuses_numbers, self.trace.statements[start:])):
+    def undoes_early(self, start: int) -> bool:
+        """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.
+        Returns whether it did: the caller stores, and records the statements again."""
+        if not any(_may_refuse(b, (float, complex)) for b in self.trace.statements[start:]):
             return False
         is_behind = (
             any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
@@ -453,22 +453,11 @@ _MOST_KNOWN = 16
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 
 
-def _refuses_numbers(b: BoundSymbol) -> bool:
-    """Whether a part of an operation makes an element of an array of integers of a Python number that is none, such as a NaN."""
-    if b.operation is prims.convert_element_type:
-        a = b.args[0]
-        return isinstance(a, NumberProxy) and a.python_type in (float, complex) and b.args[1].kind in "iu"
-    return any(map(_refuses_numbers, b.subsymbols))
-
-
-def _may_not_hold(b: BoundSymbol) -> bool:
-    """Whether a part of an operation may make an element of an array of a Python number that its dtype does not hold."""
-    if b.operation is prims.convert_element_type:
-        a, dtype = b.args
-        return (
-            isinstance(a, NumberProxy)
-            and a.python_type is not bool
-            and dtype.kind in "iu"
-            and dtype is not dtypes.int64
-        )
-    return any(map(_may_not_hold, b.subsymbols)) or _refuses_numbers(b)
+def _may_refuse(b: BoundSymbol, kinds: tuple[type, ...]) -> bool:
+    """Whether a part of an operation converts a Python number of one of ``kinds`` to a dtype of integers, which may not hold it."""
+    if b.operation is not prims.convert_element_type:
+        return any(_may_refuse(part, kinds) for part in b.subsymbols)
+    a, dtype = b.args
+    if not isinstance(a, NumberProxy) or a.python_type not in kinds or dtype.kind not in "iu":
+        return False
+    return a.python_type is not int or dtype is not dtypes.int64

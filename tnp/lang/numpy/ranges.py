@@ -69,7 +69,7 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
 
 
 def _of_sizes(start: Any, stop: Any, step: Any, dtype: DType) -> TensorProxy | None:
-    """A progression of integers whose ends are symbolic sizes; ``None`` for what depends on their values."""
+    """``np.arange`` of symbolic bounds; ``None`` if the result depends on their values."""
     is_exact = dtype is dtypes.int64 or dtype is dtypes.float64
     if not is_exact or type(step) is not int or not step or symbols.relations_of(start, stop) is None:
         return None

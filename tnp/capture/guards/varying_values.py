@@ -1,7 +1,8 @@
-"""Which sizes of arrays are symbols in the next program: those that differed from call to call.
+"""Which values are symbols, or not guarded, in the next program: those that differed from call to call.
 
 The first call of a kind is traced for its sizes. Where an array comes with another size in some dimension, that dimension is a
-symbol from the next trace on. A dimension whose symbol a program specializes on all the same is none any more.
+symbol from the next trace on, and so is an integer that comes with another value. A list whose length varies is not guarded if the
+program only appends to it, and a function is guarded by its code. What a program specializes on all the same is guarded again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.core.symbols import LEAST
 
-__all__ = ["ReadsVarying", "VaryingSizes", "mark_dynamic"]
+__all__ = ["ReadsVarying", "VaryingValues", "mark_dynamic"]
 
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
@@ -54,8 +55,8 @@ class ReadsVarying(NeedsEager):
         self.description = description
 
 
-class VaryingSizes:
-    """The sizes that calls of one kind were traced with, by the description of the array."""
+class VaryingValues:
+    """The sizes and other values that calls of one kind were traced with, by their descriptions."""
 
     def __init__(self) -> None:
         #: whether all sizes are symbols from the first call on
@@ -66,15 +67,9 @@ class VaryingSizes:
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
         self._varied: dict[str, set[int]] = {}
-        #: the values of integers that are arguments
-        self._values: dict[str, int] = {}
-        self._varied_values: set[str] = set()
-        #: the lengths of lists
-        self._lengths: dict[str, int] = {}
-        self._varied_lengths: set[str] = set()
-        #: functions
-        self._functions: dict[str, types.FunctionType] = {}
-        self._varied_functions: set[str] = set()
+        #: of integers, the lengths of lists, and functions: the first value, by name; and the names of those that varied
+        self._first: dict[tuple[type, str], Any] = {}
+        self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
 
     def may_have_some(self) -> bool:
@@ -100,24 +95,23 @@ class VaryingSizes:
 
     def varies(self, number: str, value: int) -> bool:
         """Whether an integer, which is called ``number``, is a symbol in the present trace; notes its value."""
-        if self._values.setdefault(number, value) != value:
-            self._varied_values.add(number)
-        return self.is_on and (self.at_once or number in self._varied_values) and (number, None) not in self._known
+        return self._may_vary((int, number), value, self._first.get((int, number), value) != value, self.at_once)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
         length."""
-        if self._lengths.setdefault(name, length) != length:
-            self._varied_lengths.add(name)
-        return self.is_on and name in self._varied_lengths and (name, None) not in self._known
+        return self._may_vary((list, name), length, self._first.get((list, name), length) != length)
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
-        """Whether a function, which is called ``name``, is taken for any one of its code in the present trace; notes it."""
-        before = self._functions.setdefault(name, f)
-        if before is not f and before.__code__ is f.__code__:
-            self._varied_functions.add(name)
-        self._functions[name] = f
-        return self.is_on and name in self._varied_functions and (name, None) not in self._known
+        """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""
+        first = self._first.get((types.FunctionType, name), f)
+        return self._may_vary((types.FunctionType, name), f, first is not f and first.__code__ is f.__code__)
+
+    def _may_vary(self, key: tuple[type, str], value: Any, differs: bool, at_once: bool = False) -> bool:
+        self._first.setdefault(key, value)
+        if differs:
+            self._have_varied.add(key)
+        return self.is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
 
     def specialize(self, array: str, dim: int | None) -> None:
         """A dimension, or an integer, that is no symbol any more: programs hold for one value of it each."""

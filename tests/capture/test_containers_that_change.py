@@ -207,6 +207,14 @@ def test_functions_of_one_code_take_two_programs():
     assert len(programs_of(jitted)) == 3
 
 
+def test_functions_of_one_code_after_those_of_another():
+    jitted = tnp.jit(lambda x, f: f(x), strict=True)
+    assert_same(jitted(X, lambda x: x - 1), X - 1)
+    for i in range(1, 6):
+        assert_same(jitted(X, scaling(1.5 * i)), X * 1.5 * i)
+    assert len(programs_of(jitted)) == 3
+
+
 def test_functions_that_are_told_apart():
     first, second = scaling(1.0), scaling(2.0)
     known = {first: 3.0}

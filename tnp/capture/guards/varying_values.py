@@ -104,8 +104,10 @@ class VaryingValues:
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""
-        first = self._first.get((types.FunctionType, name), f)
-        return self._may_vary((types.FunctionType, name), f, first is not f and first.__code__ is f.__code__)
+        key = types.FunctionType, name
+        if key in self._first and self._first[key].__code__ is not f.__code__:
+            del self._first[key]
+        return self._may_vary(key, f, self._first.get(key, f) is not f)
 
     def _may_vary(self, key: tuple[type, str], value: Any, differs: bool, at_once: bool = False) -> bool:
         self._first.setdefault(key, value)
@@ -113,6 +115,6 @@ class VaryingValues:
             self._have_varied.add(key)
         return self.is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
 
-    def specialize(self, array: str, dim: int | None) -> None:
-        """A dimension, or an integer, that is no symbol any more: programs hold for one value of it each."""
-        self._known.add((array, dim))
+    def specialize(self, name: str, dim: int | None) -> None:
+        """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""
+        self._known.add((name, dim))

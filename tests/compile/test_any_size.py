@@ -8,6 +8,7 @@ import pytest
 import tnp
 from tnp.capture.guards.varying_values import VaryingValues
 from tnp.compile import any_size
+from tnp.core.errors import NeedsEager
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
@@ -92,6 +93,23 @@ def test_a_size_whose_calls_take_long_gets_a_program_if_that_is_faster(monkeypat
         assert_same(f(x), np.exp(x).sum() + x)
     kept = [g.description for e in f._entries for g in e.prologue.guards]
     assert ("argument x has shape (30,)" in kept) is is_faster
+    assert programs(f) == 2
+
+
+@native
+def test_a_size_that_can_have_no_program_of_its_own(monkeypatch):
+    def refuse(*args):
+        raise NeedsEager("sizes decide")
+
+    monkeypatch.setattr(any_size, "COMPILING", 0.0)
+    f = called(lambda x: np.exp(x).sum() + x, 10, 20)
+    x = np.linspace(0, 1, 30)
+    monkeypatch.setattr(type(f), "_traced", refuse)
+    for entry in f._entries:
+        if isinstance(entry.run, any_size.HotSizes):
+            entry.run.seconds = 0.0
+    for _ in range(3):
+        assert_same(f(x), np.exp(x).sum() + x)
     assert programs(f) == 2
 
 

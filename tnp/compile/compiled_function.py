@@ -434,7 +434,7 @@ class Jitted:
             if check.enabled():
                 raise
             return None
-        except Exception:  # such calls run as they did
+        except (Exception, NeedsEager):  # such calls run as they did
             return None
         return None if evaluator.steps or made.training is not None else (prologue, made)
 

@@ -123,20 +123,20 @@ def test_dimensions_are_marked():
     assert programs(f) == 1
     with pytest.raises(IndexError, match="no dimension 2"):
         tnp.mark_dynamic(x, 2)
-    with pytest.raises(TypeError, match="takes an ndarray, not list"):
+    with pytest.raises(TypeError, match="takes an ndarray or a tensor, not list"):
         tnp.mark_dynamic([1], 0)
 
 
 def test_an_array_of_other_dimensions_begins_anew():
     sizes = VaryingValues()
     sizes.is_on = True
-    assert sizes.symbols("x", np.ones(3)) == []
-    assert sizes.symbols("x", np.ones(4)) == [0]
-    assert sizes.symbols("x", np.ones((4, 4))) == []
-    assert sizes.symbols("x", np.ones((4, 5))) == [1]
-    assert sizes.symbols("x", np.ones((4, 1))) == [] and sizes.symbols("x", np.ones((5, 4)).T) == []
+    assert sizes.symbols("x", np.ones(3), True) == []
+    assert sizes.symbols("x", np.ones(4), True) == [0]
+    assert sizes.symbols("x", np.ones((4, 4)), True) == []
+    assert sizes.symbols("x", np.ones((4, 5)), True) == [1]
+    assert sizes.symbols("x", np.ones((4, 1)), True) == [] and sizes.symbols("x", np.ones((5, 4)).T, False) == []
     sizes.specialize("x", 1)
-    assert sizes.symbols("x", np.ones((6, 7))) == [0]
+    assert sizes.symbols("x", np.ones((6, 7)), True) == [0]
 
 
 def test_threads_call_with_sizes_of_their_own():

@@ -36,7 +36,7 @@ from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, TracedSize
 from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims, pytree
 from tnp.core.effects import acts_on_the_outside
@@ -352,7 +352,7 @@ def _key(x: Any) -> Any:
 
 def _output(x: Any) -> Any:
     """A result with traced values replaced by proxies, stand-ins by the real objects, new objects by their constructors."""
-    if type(x) is TracedRange:
+    if type(x) in (TracedRange, TracedSize):
         x = x.known()
     kind = class_of(x)
     inputs = active.current().inputs

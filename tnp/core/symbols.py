@@ -42,6 +42,8 @@ __all__ = [
     "is_symbol",
     "note_relations",
     "number_of",
+    "present",
+    "provable",
     "relations_of",
     "slice_length",
     "value_of",
@@ -232,6 +234,12 @@ def fixed(x: Any) -> int:
     return n if isinstance(n, int) else cast("int", n.known())
 
 
+def present(x: Any) -> Any:
+    """What a size or an extent is in the call being traced, on which the program does not rely by that."""
+    n = number_of(x)
+    return n if isinstance(n, int) else _known(n)
+
+
 def is_symbol(n: Any) -> bool:
     """Whether ``n`` is a symbolic size, or an integer made of such."""
     return getattr(n, "relations", None) is not None and n.python_type is int
@@ -357,6 +365,11 @@ class Provable(Extent):
         if high is not None and high <= 0:
             return False
         raise Undecided(f"whether {self} > {other}")
+
+
+def provable(n: int | NumberProxy) -> int | Provable:
+    """A size to ask about what surely holds."""
+    return n if isinstance(n, int) else Provable(n)
 
 
 class Undecided(Exception):

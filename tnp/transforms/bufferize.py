@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tnp.core import prims, sizes, views
+from tnp.core import prims, sizes, symbols, views
 from tnp.core.languages import language_context
 from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import TensorProxy
@@ -546,7 +546,10 @@ def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     if sizes.is_known(view.shape) and sizes.is_known(source.shape):
         count = math.prod(view.shape)
         return count > math.prod(source.shape) or (count == 0 and view.shape != source.shape)
-    return sizes.shapes_equal(view.shape, source.shape) is not True
+    if any(symbols.value_of(n) is None for n in (*view.shape, *source.shape)):
+        return sizes.shapes_equal(view.shape, source.shape) is not True
+    ours, theirs = (sorted(map(symbols.provable, a.shape), key=str) for a in (view, source))  # which adds no relations
+    return ours != theirs
 
 
 def _is_large(a: TensorProxy, bounded: bool = False) -> bool:

@@ -208,7 +208,7 @@ class Prologue:
         same = f"({e}.dtype is {dtype} or same_dtype({e}.dtype, {dtype}))"
         self.guard(same, f"{source.description} has dtype {_text_of(kind.dtype)}")
         if symbolic:
-            self._guard_sizes(source, kind.shape, symbolic)
+            self.guard_sizes(source, kind.shape, symbolic)
         else:
             self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
         if is_c_contiguous:
@@ -218,7 +218,8 @@ class Prologue:
         if not symbolic:
             self._arrays[e] = (len(self.steps) - before, kind)
 
-    def _guard_sizes(self, source: Source, shape: Sequence[int], symbolic: Sequence[int]) -> None:
+    def guard_sizes(self, source: Source, shape: Sequence[int], symbolic: Sequence[int]) -> None:
+        """Adds that an array has the sizes of ``shape``, and in the dimensions ``symbolic`` any from :data:`LEAST` on."""
         e = source.expression
         self.guard(f"{e}.ndim == {len(shape)}", f"{source.description} has {len(shape)} dimensions")
         for d, n in enumerate(shape):

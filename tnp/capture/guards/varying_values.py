@@ -7,6 +7,7 @@ program only appends to it, and a function is guarded by its code. What a progra
 
 from __future__ import annotations
 
+import sys
 import types
 import weakref
 from typing import Any
@@ -22,11 +23,11 @@ __all__ = ["ReadsVarying", "VaryingValues", "mark_dynamic"]
 _marked: dict[int, tuple[Any, set[int]]] = {}
 
 
-def mark_dynamic(x: np.ndarray[Any, Any], dim: int) -> None:
-    """Makes dimension ``dim`` of the array ``x`` a symbol in programs that are traced with ``x``: they serve any size from 2 on.
+def mark_dynamic(x: Any, dim: int) -> None:
+    """Makes dimension ``dim`` of the array or tensor ``x`` a symbol in programs that are traced with ``x``: they serve any size from 2 on.
 
-    Without it, a size is a symbol once it has varied. Raises ``TypeError`` if ``x`` is no ndarray, ``IndexError`` if it has no
-    such dimension.
+    Without it, a size of an array is a symbol once it has varied, and one of a tensor is none. Raises ``TypeError`` if ``x`` is neither
+    an ndarray nor a tensor, ``IndexError`` if it has no such dimension.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: x.sum(axis=1))
@@ -37,14 +38,16 @@ def mark_dynamic(x: np.ndarray[Any, Any], dim: int) -> None:
     >>> tnp.cache_info(f).misses
     1
     """
-    if not isinstance(x, np.ndarray):
-        raise TypeError(f"mark_dynamic takes an ndarray, not {type(x).__name__}")
-    if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"an array of {x.ndim} dimensions has no dimension {dim}")
+    kinds: tuple[type, ...] = np.ndarray, getattr(sys.modules.get("torch"), "Tensor", np.ndarray)
+    if not isinstance(x, kinds):
+        raise TypeError(f"mark_dynamic takes an ndarray or a tensor, not {type(x).__name__}")
+    rank: int = x.ndim  # type: ignore[attr-defined]  # which both have
+    if not -rank <= dim < rank:
+        raise IndexError(f"an array of {rank} dimensions has no dimension {dim}")
     key = id(x)
     if key not in _marked:
         _marked[key] = weakref.ref(x, lambda _: _marked.pop(key, None)), set()
-    _marked[key][1].add(dim % x.ndim)
+    _marked[key][1].add(dim % rank)
 
 
 class ReadsVarying(NeedsEager):
@@ -76,19 +79,23 @@ class VaryingValues:
         """Whether a first trace may have symbols."""
         return self.at_once or bool(_marked)
 
-    def symbols(self, array: str, value: np.ndarray[Any, Any]) -> list[int]:
+    def is_asked(self, value: Any) -> bool:
+        """Whether sizes of an array are to be symbols before they have varied."""
+        return self.at_once or (id(value) in _marked and _marked[id(value)][0]() is value)
+
+    def symbols(self, array: str, value: Any, is_row_major: bool) -> list[int]:
         """The dimensions that are symbols in the present trace of an array, which is called ``array``; notes its shape."""
-        shape = value.shape
-        before = self._seen.setdefault(array, tuple(shape))
+        shape = tuple(value.shape)
+        before = self._seen.setdefault(array, shape)
         if len(before) != len(shape):
-            self._seen[array] = before = tuple(shape)
+            self._seen[array] = before = shape
             self._varied.pop(array, None)
         varied = self._varied.setdefault(array, set())
         varied.update(d for d, n in enumerate(shape) if n != before[d])
         marked = _marked.get(id(value))
         if marked is not None and marked[0]() is value:
             varied.update(marked[1])
-        if not self.is_on or 0 in shape or not value.flags.c_contiguous:
+        if not self.is_on or 0 in shape or not is_row_major:
             return []
         chosen = range(len(shape)) if self.at_once else sorted(varied)
         return [d for d in chosen if shape[d] >= LEAST and (array, d) not in self._known]

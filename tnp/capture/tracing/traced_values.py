@@ -10,8 +10,9 @@ A :class:`TracedNumber` stands for a Python number, a :class:`TracedObject` for 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -403,6 +404,47 @@ class TracedNumber:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _tracer.current().numpy_function(function, args, kwargs)
+
+
+class TracedSize(tuple[Any, ...]):
+    """A shape of a library's own class of shapes, ``torch.Size``, with lengths that are symbols."""
+
+    kind: type
+
+    @classmethod
+    def of(cls, lengths: Iterable[Any], kind: type) -> TracedSize:
+        made = cls(lengths)
+        made.kind = kind
+        return made
+
+    @property  # type: ignore[misc]  # the stubs say that it can be set
+    def __class__(self) -> type:
+        return self.kind
+
+    def known(self) -> Any:
+        """The shape in the present call, which the program depends on from now on."""
+        return self.kind(map(operator.index, self))
+
+    def numel(self) -> Any:
+        return math.prod(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return TracedSize.of(found, self.kind) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Any:
+        return TracedSize.of(super().__add__(tuple(other)), self.kind)
+
+    def __mul__(self, times: Any) -> Any:
+        return TracedSize.of(super().__mul__(times), self.kind)
+
+    __rmul__ = __mul__
+
+    def __hash__(self) -> int:
+        return hash(self.known())
+
+    def __repr__(self) -> str:
+        return repr(self.known())
 
 
 class TracedObject:

@@ -32,7 +32,7 @@ from tnp.capture.tracing.predicates import (
     may_fail_by_size,
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, TracedSize
 from tnp.core import dtypes, languages, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -138,7 +138,7 @@ class Tracer:
             return x
         if kind is TracedNumber or kind is TracedObject:
             return x.proxy
-        if kind is tuple:
+        if kind is tuple or kind is TracedSize:
             return tuple([self.value(y, seen) for y in x])
         if kind is list:
             return [self.value(y, seen) for y in x]

@@ -17,7 +17,7 @@ from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim, Shape
 
-__all__ = ["arange", "convert", "full", "full_like", "where"]
+__all__ = ["arange", "arange_of_sizes", "convert", "full", "full_like", "where"]
 
 
 if TYPE_CHECKING:
@@ -100,4 +100,19 @@ def arange(length: Dim, *, dtype: DType, device: Device | None = None) -> Tensor
     """0, 1, … below ``length``, by default on the current device."""
     (length,) = symbols.dimensions((length,))
     made: TensorProxy = prims.iota(length, device=devices.current() if device is None else device, dtype=dtype)
+    return made
+
+
+def arange_of_sizes(start: Any, stop: Any, step: Any, dtype: DType) -> TensorProxy | None:
+    """``start``, ``start + step``, … below ``stop``, of integers that may be symbolic sizes; ``None`` if the result depends on their
+    values. ``dtype`` holds them exactly."""
+    if type(step) is not int or not step or symbols.relations_of(start, stop) is None:
+        return None
+    first, last, by = (start, stop, step) if step > 0 else (stop, start, -step)
+    length = symbols.compute("add", symbols.compute("sub", last, first), by - 1)
+    length = symbols.as_dimension(symbols.compute("floor_divide", length, by))
+    if dtype.kind == "f":
+        start, step = float(start) if type(start) is int else start, float(step)
+    length = max(length, 0) if isinstance(length, int) else length
+    made: TensorProxy = prims.iota(length, start=start, step=step, device=devices.current(), dtype=dtype)
     return made

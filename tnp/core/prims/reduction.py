@@ -105,6 +105,7 @@ def topk(
     a: TensorProxy, /, k: int, dim: int, largest: bool = True, sorted: bool = True
 ) -> tuple[TensorProxy, TensorProxy]:
     """The ``k`` largest (or smallest) elements along ``dim``, and their int64 indices."""
-    check(0 <= k <= sizes.bound(a.shape[dim]), lambda: f"topk of {k} among {a.shape[dim]}")
+    most = sizes.bound_or_none(a.shape[dim])
+    check(k >= 0 and (most is None or k <= most), lambda: f"topk of {k} among {a.shape[dim]}")
     shape = tuple(k if i == dim else n for i, n in enumerate(a.shape))
     return TensorProxy(like=a, shape=shape), TensorProxy(like=a, shape=shape, dtype=dtypes.int64)

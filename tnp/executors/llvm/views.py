@@ -57,7 +57,7 @@ def _dynamic_slice(
     found = symbols.slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
     if found is None:
         raise Refused("a slice whose bounds are known only when the program runs")
-    first = found[0] if isinstance(found[0], int) else symbols.Provable(found[0])
+    first = symbols.provable(found[0])
     return lowering.view(
         a, output.shape, lambda at: tuple(i * step + Index(first) if d == dim else i for d, i in enumerate(at))
     )

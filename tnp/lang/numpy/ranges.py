@@ -53,7 +53,8 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     if is_size and (start, step) == (0, 1):
         return prims.iota(stop, device=cpu_device(device), dtype=dtype_or(dtype, dtypes.int64))
     if any(map(symbols.is_symbol, (start, stop, step))):
-        made = _of_sizes(start, stop, step, dtype_or(dtype, dtypes.int64))
+        kind = dtype_or(dtype, dtypes.int64)
+        made = clang.arange_of_sizes(start, stop, step, kind) if kind in (dtypes.int64, dtypes.float64) else None
         if made is not None:
             return made
     for x in (start, stop, step):
@@ -66,21 +67,6 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
         kind = dtype_or(dtype, own)
         first, last, by = (pyval(x) for x in (start, stop, step))
         return _progression(first, by, _arange_length(first, last, by), kind)
-
-
-def _of_sizes(start: Any, stop: Any, step: Any, dtype: DType) -> TensorProxy | None:
-    """``np.arange`` of symbolic bounds; ``None`` if the result depends on their values."""
-    is_exact = dtype is dtypes.int64 or dtype is dtypes.float64
-    if not is_exact or type(step) is not int or not step or symbols.relations_of(start, stop) is None:
-        return None
-    first, last = (start, stop) if step > 0 else (stop, start)
-    length = symbols.compute("add", symbols.compute("sub", last, first), abs(step) - 1)
-    length = symbols.as_dimension(symbols.compute("floor_divide", length, abs(step)))
-    start = float(start) if dtype is dtypes.float64 and type(start) is int else start
-    step = float(step) if dtype is dtypes.float64 else step
-    length = max(length, 0) if isinstance(length, int) else length
-    made: TensorProxy = prims.iota(length, start=start, step=step, device=cpu_device(None), dtype=dtype)
-    return made
 
 
 def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProxy:

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, dtypes, prims
+from tnp.core import clang, devices, dtypes, prims, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch.creation import check_plain
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, result_dtype
 from tnp.lang.torch.indexing import lined, not_negative, nothing_of
-from tnp.lang.torch.operands import as_tensor, dimension, known, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import as_tensor, dimension, integers, known, size_or_int, static_int, tensor_only
 from tnp.lang.torch.registry import symbol_of, torchsymbol
 
 __all__: list[str] = []
@@ -60,7 +60,7 @@ def alias_copy(input: Any) -> TensorProxy:
 
 def _padded(input: Any, pad: Any, value: Any) -> TensorProxy:
     tensor_only(input)
-    widths = shape_argument((pad,))
+    widths = integers((pad,))
     if len(widths) % 2 or len(widths) > 2 * input.ndim:
         raise RuntimeError("Padding length must be divisible by 2 and at most twice the number of dimensions")
     pairs = list(zip(widths[::2], widths[1::2]))[::-1]
@@ -124,7 +124,7 @@ def _bordered(input: Any, widths: tuple[int, ...], mode: str) -> TensorProxy:
 def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> TensorProxy:
     """A constant, by default 0, or elements of the tensor, around the last dimensions."""
     if mode in _BORDERS:
-        return _bordered(input, shape_argument((pad,)), mode)
+        return _bordered(input, integers((pad,)), mode)
     if mode != "constant" or (value is not None and not is_number(value)):
         raise NeedsOpaque("a value that is no number")
     return _padded(input, pad, value if value is None or type(value) in (bool, int, float) else value.known())
@@ -361,7 +361,7 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
              requires_grad: Any = False) -> TensorProxy:  # fmt: skip
     """``steps`` numbers from ``start`` to ``end``, both included."""
     check_plain(device, layout, requires_grad)
-    wanted, n = dtype_or(dtype, default_dtype()), static_int(steps)
+    wanted, n = dtype_or(dtype, default_dtype()), symbols.as_dimension(size_or_int(steps))
     if not (is_number(start) and is_number(end)) or wanted.kind not in "if" or wanted.bits == 16 or n < 0:
         raise NeedsOpaque("bounds that are values")
     first, last = (known(x) for x in (start, end))

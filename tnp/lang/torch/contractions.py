@@ -31,8 +31,8 @@ def _alike(*xs: Any, half: bool = False) -> None:
             raise NeedsOpaque("a product of other numbers")
 
 
-def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
-    if not condition:
+def _fits(condition: bool | None, a: TensorProxy, b: TensorProxy) -> None:
+    if condition is False:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
 
 
@@ -56,7 +56,7 @@ def _product(input: TensorProxy, other: TensorProxy) -> TensorProxy:
         raise RuntimeError("both arguments to matmul need to be at least 1D")
     a = clang.expand_dims(input, (0,)) if input.ndim == 1 else input
     b = clang.expand_dims(other, (1,)) if other.ndim == 1 else other
-    _fits(a.shape[-1] == b.shape[-2], input, other)
+    _fits(sizes.equal(a.shape[-1], b.shape[-2]), input, other)
     batch = sizes.broadcast(a.shape[:-2], b.shape[:-2])  # torch.broadcast_shapes loads sympy
     product = prims.matmul(
         clang.broadcast_to(a, (*batch, *a.shape[-2:])), clang.broadcast_to(b, (*batch, *b.shape[-2:]))
@@ -85,7 +85,7 @@ def bmm(input: Any, mat2: Any) -> TensorProxy:
     """The products of matrices of two batches of one length."""
     _alike(input, mat2)
     _of_rank((input, 3), (mat2, 3))
-    _fits(input.shape[0] == mat2.shape[0], input, mat2)
+    _fits(sizes.equal(input.shape[0], mat2.shape[0]), input, mat2)
     return matmul(input, mat2)
 
 
@@ -112,7 +112,7 @@ def inner(input: Any, other: Any) -> TensorProxy:
     _alike(input, other)
     if input.ndim == 0 or other.ndim == 0:
         return clang.mul(*clang.broadcast(input, other))
-    _fits(input.shape[-1] == other.shape[-1], input, other)
+    _fits(sizes.equal(input.shape[-1], other.shape[-1]), input, other)
     lines = [clang.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (input, other)]
     product = matmul(lines[0], clang.matrix_transpose(lines[1]))
     return clang.reshape(product, (*input.shape[:-1], *other.shape[:-1]))
@@ -196,7 +196,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     _alike(input, weight, *(() if bias is None else (bias,)), half=True)
     if weight.ndim != 2 or input.ndim == 0:
         raise NeedsOpaque("a weight that is no matrix")
-    _fits(input.shape[-1] == weight.shape[1], input, weight)
+    _fits(sizes.equal(input.shape[-1], weight.shape[1]), input, weight)
     product = _product(input, clang.matrix_transpose(weight))
     return product if bias is None else clang.add(product, bias)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, dtypes, prims
+from tnp.core import clang, devices, dtypes, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.sizes import Shape
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_dtype, to_device, to_torch_dtype
-from tnp.lang.torch.operands import as_tensor, on_device, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import as_tensor, on_device, shape_argument, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["check_plain", "from_sequence"]
@@ -33,9 +34,10 @@ def check_plain(
         raise NeedsOpaque("a tensor of another layout")
 
 
-def _filled(shape: tuple[int, ...], value: Any, dtype: DType) -> TensorProxy:
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+def _filled(shape: Shape, value: Any, dtype: DType) -> TensorProxy:
+    negative = [n for n in shape if type(n) is int and n < 0]
+    if negative:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(negative)}: {list(shape)}")
     return clang.full(shape, value, dtype=dtype)
 
 
@@ -73,7 +75,7 @@ def empty(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
     """A tensor of that shape, of whatever the memory held."""
     check_plain(device, layout, requires_grad, pin_memory)
     shape = shape_argument(size)
-    if memory_format not in (None, torch.contiguous_format) or min(shape, default=0) < 0:
+    if memory_format not in (None, torch.contiguous_format) or any(type(n) is int and n < 0 for n in shape):
         raise NeedsOpaque("memory of another format")
     return prims.empty(shape, device=devices.current(), dtype=dtype_or(dtype, default_dtype()))
 
@@ -164,6 +166,13 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
     """Numbers from ``start`` up to ``end``, ``step`` apart."""
     check_plain(device, layout, requires_grad, pin_memory)
     first, last = (0, start) if end is None else (start, end)
+    if any(map(symbols.is_symbol, (first, last, step))):
+        wanted = dtype_or(dtype, dtypes.int64)
+        is_empty = symbols.relations_of(first, last) is None or symbols.extent(last) < symbols.extent(first)
+        is_plain = wanted.kind in "if" and wanted.bits > 16 and not is_empty and type(step) is int and step > 0
+        found = clang.arange_of_sizes(first, last, step, wanted) if is_plain else None
+        if found is not None:
+            return found
     first, last, by = (int(x) if type(x) is bool else x for x in map(_static, (first, last, step)))
     floating = any(type(x) is float for x in (first, last, by))
     wanted = dtype_or(dtype, default_dtype() if floating else dtypes.int64)
@@ -183,9 +192,8 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, layout: Any = None, device:
         requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A matrix with ones on the diagonal."""
     check_plain(device, layout, requires_grad, pin_memory)
-    rows = static_int(n)
-    columns = rows if m is None else static_int(m)
-    if rows < 0 or columns < 0:
+    rows, columns = shape_argument((n, n if m is None else m))
+    if any(type(x) is int and x < 0 for x in (rows, columns)):
         raise RuntimeError(f"n must be greater or equal to 0, got {min(rows, columns)}")
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
     j = clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,))

@@ -10,7 +10,7 @@ import torch
 from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import dimension, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import dimension, integers, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 from tnp.lang.torch.shape import sliced
 
@@ -103,7 +103,7 @@ for _ndim in (1, 2, 3):
 @torchsymbol("flip")
 def flip(input: Any, *axes: Any, dims: Any = None) -> TensorProxy:
     """Reversed along dimensions."""
-    along = shape_argument(axes if dims is None else (dims,))
+    along = integers(axes if dims is None else (dims,))
     return clang.flip(input, [dimension(input.ndim, d) for d in along] if input.ndim else [])
 
 
@@ -126,7 +126,7 @@ def flipud(input: Any) -> TensorProxy:
 @torchsymbol("roll")
 def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end coming in at the other."""
-    amounts = shape_argument((shifts,)) if isinstance(shifts, (tuple, list)) else (static_int(shifts),)
+    amounts = integers((shifts,))
     if dims is None or dims == ():
         if len(amounts) != 1:
             raise RuntimeError("shifts and dimensions must align")
@@ -168,7 +168,7 @@ def repeat(input: Any, *sizes: Any) -> TensorProxy:
     """Repeated as a whole along each dimension."""
     counts = shape_argument(sizes)
     new = len(counts) - input.ndim
-    if new < 0 or min(counts, default=0) < 0:
+    if new < 0 or any(type(n) is int and n < 0 for n in counts):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     lengths = (*(1,) * new, *input.shape)
     spread = tuple(x for n in lengths for x in (1, n))

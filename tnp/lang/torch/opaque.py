@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tnp.core import sizes
+from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
@@ -83,7 +83,7 @@ def dry_run(
                 fakes[p.name] = (
                     torch.empty(shape, dtype=dtype, device=on)
                     if known is None
-                    else torch.empty_strided(shape, known, dtype=dtype, device=on)
+                    else torch.empty_strided(shape, tuple(map(symbols.present, known)), dtype=dtype, device=on)
                 )
             return fakes[p.name]
         if isinstance(p, NumberProxy):

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, prims
+from tnp.core import clang, devices, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import canonicalize_dim
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.sizes import Shape
 from tnp.lang.torch.dtypes import default_dtype, number_dtype, result_dtype, to_torch_dtype
 
 __all__ = [
@@ -19,11 +20,13 @@ __all__ = [
     "dimension",
     "dimensions",
     "float_dtype",
+    "integers",
     "known",
     "on_device",
     "operands_in",
     "promote",
     "shape_argument",
+    "size_or_int",
     "static_int",
     "tensor_only",
 ]
@@ -117,8 +120,20 @@ def dimensions(ndim: int, dim: Any) -> tuple[int, ...]:
     return tuple(found) if ndim else ()
 
 
-def shape_argument(args: Sequence[Any]) -> tuple[int, ...]:
+def size_or_int(x: Any, what: str = "an integer") -> Any:
+    """``x`` where a length or a position is wanted: a symbolic size as it is, anything else as :func:`static_int` has it."""
+    return x if symbols.is_symbol(x) else static_int(x, what)
+
+
+def _flat(args: Sequence[Any]) -> Sequence[Any]:
+    return args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+
+
+def integers(args: Sequence[Any]) -> tuple[int, ...]:
+    """Integers given one by one or as one sequence."""
+    return tuple(static_int(n) for n in _flat(args))
+
+
+def shape_argument(args: Sequence[Any]) -> Shape:
     """A shape given as several integers or as one sequence of them."""
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
-        args = args[0]
-    return tuple(static_int(n, "a size") for n in args)
+    return tuple(symbols.as_dimension(size_or_int(n, "a size")) for n in _flat(args))

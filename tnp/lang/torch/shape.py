@@ -7,12 +7,22 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, dtypes, prims
+from tnp.core import clang, devices, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.core.sizes import Shape
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import to_device, to_dtype
-from tnp.lang.torch.operands import dimension, dimensions, on_device, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import (
+    dimension,
+    dimensions,
+    integers,
+    on_device,
+    shape_argument,
+    size_or_int,
+    static_int,
+    tensor_only,
+)
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["detach", "inferred", "sliced"]
@@ -20,22 +30,23 @@ __all__ = ["detach", "inferred", "sliced"]
 Tensor = torch.Tensor
 
 
-def inferred(total: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """``shape`` with the one length that is -1 worked out. Raises ``RuntimeError`` if the sizes do not fit."""
-    if shape.count(-1) > 1:
+def inferred(old: Shape, shape: Shape) -> Shape:
+    """``shape``, in which elements of the shape ``old`` are to be, with the one length that is -1 worked out. Raises ``RuntimeError`` if
+    the sizes do not fit."""
+    lengths, found = sizes.extents(old, "a view"), list(sizes.extents(shape, "a view"))
+    unknown = [i for i, n in enumerate(found) if type(n) is int and n == -1]
+    if len(unknown) > 1:
         raise RuntimeError("only one dimension can be inferred")
-    if -1 in shape:
-        rest = math.prod(n for n in shape if n != -1)
-        if rest == 0 or total % rest:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
-        shape = tuple(total // rest if n == -1 else n for n in shape)
-    if math.prod(shape) != total:
+    total, rest = math.prod(lengths), math.prod(n for i, n in enumerate(found) if i not in unknown)
+    if (unknown and (rest == 0 or total % rest)) or (not unknown and rest != total):
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
-    return shape
+    for i in unknown:
+        found[i] = total // rest
+    return symbols.dimensions(found)
 
 
-def _reshaped(input: TensorProxy, shape: tuple[int, ...]) -> TensorProxy:
-    return clang.reshape(input, inferred(math.prod(input.shape), shape))
+def _reshaped(input: TensorProxy, shape: Shape) -> TensorProxy:
+    return clang.reshape(input, inferred(input.shape, shape))
 
 
 @torchsymbol(torch.reshape, returns="view")
@@ -77,7 +88,7 @@ def reshape_as(input: Any, other: Any) -> TensorProxy:
 def unflatten(input: Any, dim: Any, sizes: Any) -> TensorProxy:
     """One dimension as several."""
     d = dimension(input.ndim, dim)
-    shape = inferred(input.shape[d], shape_argument((sizes,)))
+    shape = inferred(input.shape[d : d + 1], shape_argument((sizes,)))
     return clang.reshape(input, (*input.shape[:d], *shape, *input.shape[d + 1 :]))
 
 
@@ -91,14 +102,14 @@ def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> TensorProxy:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
-    middle = math.prod(input.shape[first : last + 1])
+    middle = sizes.product(input.shape[first : last + 1])
     return clang.reshape(input, (*input.shape[:first], middle, *input.shape[last + 1 :]))
 
 
 @torchsymbol("ravel", returns="argument")
 def ravel(input: Any) -> TensorProxy:
     """The elements in one dimension."""
-    return input if input.ndim == 1 else clang.reshape(input, (math.prod(input.shape),))
+    return input if input.ndim == 1 else clang.reshape(input, (input.numel,))
 
 
 @torchsymbol("permute", returns="view")
@@ -106,7 +117,7 @@ def permute(input: Any, *dims: Any) -> TensorProxy:
     """The dimensions in another order."""
     if not dims:
         raise TypeError('permute() missing 1 required positional arguments: "dims"')
-    order = [dimension(input.ndim, d) for d in shape_argument(dims)]
+    order = [dimension(input.ndim, d) for d in integers(dims)]
     if sorted(order) != list(range(input.ndim)):
         raise RuntimeError("permute(sparse_coo): duplicate or missing dims")
     return prims.transpose(input, order)
@@ -167,20 +178,21 @@ def unsqueeze(input: Any, dim: Any) -> TensorProxy:
 def squeeze(input: Any, dim: Any = None) -> TensorProxy:
     """Without dimensions of length 1."""
     wanted = dimensions(input.ndim, dim) if dim != () else ()
-    alone = [d for d in wanted if input.shape[d] == 1]
+    alone = [d for d in wanted if sizes.equal(input.shape[d], 1)]
     return prims.squeeze(input, alone) if alone else prims.reshape(input, input.shape)
 
 
-def expanded(input: TensorProxy, shape: tuple[int, ...]) -> TensorProxy:
+def expanded(input: TensorProxy, shape: Shape) -> TensorProxy:
     """``input`` repeated to ``shape``, in which -1 keeps a length. Raises ``RuntimeError`` where it does not fit."""
     new = len(shape) - input.ndim
     if new < 0:
         raise RuntimeError("expand: the number of sizes provided must be greater or equal to the number of dimensions")
-    full = tuple(input.shape[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
+    is_kept = [type(n) is int and n == -1 and i >= new for i, n in enumerate(shape)]
+    full = tuple(input.shape[i - new] if kept else n for i, (n, kept) in enumerate(zip(shape, is_kept)))
     for n, m in zip(input.shape, full[new:]):
-        if n not in (1, m):
+        if sizes.fits(n, m) is False:
             raise RuntimeError(f"The expanded size of the tensor ({m}) must match the existing size ({n})")
-    if any(n < 0 for n in full):
+    if any(type(n) is int and n < 0 for n in full):
         raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension")
     return prims.broadcast_in_dim(input, full, tuple(range(new, len(full))))
 
@@ -227,14 +239,15 @@ def aten_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, ste
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> TensorProxy:
     """``length`` positions of a dimension from ``start``."""
     d = dimension(input.ndim, dim)
-    first, n = static_int(start), static_int(length)
-    first = first + input.shape[d] if first < 0 else first
-    if not 0 <= first <= first + n <= input.shape[d]:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[d]}).")
+    first, n = (symbols.extent(size_or_int(x)) for x in (start, length))
+    (total,) = sizes.extents(input.shape[d : d + 1], "narrow")
+    first = first + total if first < 0 else first
+    if not 0 <= first <= first + n <= total:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({total}).")
     return sliced(input, d, first, first + n)
 
 
-def _pieces(input: TensorProxy, dim: int, lengths: list[int]) -> tuple[TensorProxy, ...]:
+def _pieces(input: TensorProxy, dim: int, lengths: list[Any]) -> tuple[TensorProxy, ...]:
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     return tuple(sliced(input, dim, a, a + n) for a, n in zip(starts, lengths))
 
@@ -243,18 +256,25 @@ def _pieces(input: TensorProxy, dim: int, lengths: list[int]) -> tuple[TensorPro
 def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
     """Pieces of a length, or of given lengths."""
     d = dimension(tensor.ndim, dim)
-    total = tensor.shape[d]
+    (total,) = sizes.extents(tensor.shape[d : d + 1], "split")
     if isinstance(split_size_or_sections, (tuple, list)):
-        lengths = [static_int(n) for n in split_size_or_sections]
-        if sum(lengths) != total or min(lengths, default=0) < 0:
+        lengths = [symbols.extent(size_or_int(n)) for n in split_size_or_sections]
+        if sum(lengths) != total or any(n < 0 for n in lengths):
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {total}")
         return _pieces(tensor, d, lengths)
-    size = static_int(split_size_or_sections)
+    size = symbols.extent(size_or_int(split_size_or_sections))
     if size < 0 or (size == 0 and total):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if total == 0:
         return (sliced(tensor, d, 0, 0),)
-    return _pieces(tensor, d, [min(size, total - a) for a in range(0, total, size)])
+    return _pieces(tensor, d, _of_length(size, total))
+
+
+def _of_length(size: Any, total: Any) -> list[Any]:
+    """The lengths of pieces of ``size``, the last maybe shorter; how many there are is fixed."""
+    whole = symbols.fixed(total // size)
+    rest = total - size * whole
+    return [size] * whole + ([rest] if rest else [])
 
 
 @torchsymbol("split_with_sizes", returns="view")
@@ -267,16 +287,17 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: Any = 0) -> tuple[Tensor
 def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
     """So many pieces of one length, the last maybe shorter, maybe fewer of them."""
     d, n = dimension(input.ndim, dim), static_int(chunks)
-    if n < 1 or input.shape[d] == 0:
+    (total,) = sizes.extents(input.shape[d : d + 1], "chunk")
+    if n < 1 or total == 0:
         raise NeedsOpaque("chunks of nothing")
-    return split(input, -(-input.shape[d] // n), d)
+    return _pieces(input, d, _of_length((total + (n - 1)) // n, total))
 
 
 @torchsymbol("tensor_split", returns="view")
 def tensor_split(input: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
     """Pieces of nearly one length, or between given positions."""
     d = dimension(input.ndim, dim)
-    total = input.shape[d]
+    total = symbols.fixed(symbols.extent(input.shape[d]))
     if isinstance(indices_or_sections, TensorProxy):
         raise NeedsOpaque("positions that are values")
     if isinstance(indices_or_sections, (tuple, list)):
@@ -507,9 +528,9 @@ def sum_to_size(input: Any, *size: Any) -> TensorProxy:
     new = input.ndim - len(shape)
     if input.dtype.kind not in "bif" or input.dtype.bits == 16 or new < 0:
         raise NeedsOpaque("a sum of other numbers")
-    if any(m not in (1, n) for n, m in zip(input.shape[new:], shape)):
+    if any(sizes.fits(m, n) is False for n, m in zip(input.shape[new:], shape)):
         raise RuntimeError("size is not expandable to the size of the tensor")
-    dims = tuple(d for d, n in enumerate(input.shape) if d < new or (shape[d - new] == 1 and n != 1))
+    dims = tuple(d for d, n in enumerate(input.shape) if d < new or not sizes.equal(shape[d - new], n))
     if shape and not dims:
         return input
     a = clang.convert(input, dtypes.int64) if input.dtype.kind in "bi" else input

@@ -41,7 +41,7 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
         raise NeedsEager("it is given an array of np.broadcast_arrays, which warns when it is written to")
     dtype = to_dtype(value.dtype)
     kind = ArrayKind(value.dtype, value.shape, value.strides)
-    symbolic = inputs.prologue.varying.symbols(source.description, value)
+    symbolic = inputs.prologue.varying.symbols(source.description, value, value.flags.c_contiguous)
     inputs.prologue.guard_array(source, kind, value.flags.c_contiguous, symbolic)
     if USER_KIND.of(inputs.trace) != "numpy" and not inputs.prologue.moves_arrays:
         raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")

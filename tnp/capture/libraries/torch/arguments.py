@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.tracing.strides import ROW_MAJOR, row_major
 from tnp.capture.tracing.traced_values import Storage, TracedArray
-from tnp.core import languages, prims, sizes
+from tnp.core import languages, prims, symbols
 from tnp.core.views import Path
 from tnp.lang.torch import language
 
@@ -46,7 +46,7 @@ def without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 def sized(tracer: Tracer, x: Any, name: str) -> Any:
     """Arguments of a function that needs to know lengths: those that are known at run time only are what they are in this call."""
     kind = type(x)
-    if kind is TracedArray and not sizes.is_known(x.shape_):
+    if kind is TracedArray and symbols.extents(x.shape_) is None:
         shape = tuple(n if type(n) is int else tracer.specializer.value(n, f"torch.{name}()") for n in x.shape_)
         with languages.language_context(language):
             return tracer.handle(prims.reshape(x.__tnp_value__(), shape), {}, 0)

@@ -12,8 +12,8 @@ import torch
 
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.torch.layouts import is_contiguous_as
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import prims, sizes
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedSize
+from tnp.core import prims, sizes, symbols
 from tnp.core.devices import Device, DeviceType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy
@@ -29,7 +29,7 @@ __all__ = ["ATTRIBUTES", "METHODS", "own_attribute"]
 def _shape(tracer: Tracer, a: TracedArray) -> Any:
     if sizes.is_known(a.shape_):
         return torch.Size(a.shape_)
-    return tuple(TracedNumber(n) if isinstance(n, NumberProxy) else n for n in a.shape_)
+    return TracedSize.of((TracedNumber(n) if isinstance(n, NumberProxy) else n for n in a.shape_), torch.Size)
 
 
 def _size(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
@@ -55,9 +55,11 @@ def _known_strides(a: TracedArray) -> tuple[int, ...]:
 
 def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
     asked = a.shape_ if dim is None else (a.shape_[int(dim)],)
-    if a.path and not all(n > 1 for n in asked):  # of one element along a dimension tnp has another stride there
+    if a.path and not all(
+        type(n) is not int or n > 1 for n in asked
+    ):  # of one element along a dimension tnp has another stride there
         raise NeedsEager("it asks for the strides of a view along a dimension of 1")
-    strides = _known_strides(a)
+    strides = tuple(TracedNumber(s.number) if isinstance(s, symbols.Extent) else s for s in _known_strides(a))
     return strides if dim is None else strides[int(dim)]
 
 

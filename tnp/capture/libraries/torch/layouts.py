@@ -1,12 +1,14 @@
 """Strides of the results of torch functions, found by calling the function on zeros with the same strides.
 
 Strides determine views, ``stride()``, and which element gets which random number. They are rarely needed, so the
-function is called lazily (:class:`~tnp.capture.tracing.strides.Later`).
+function is called lazily (:class:`~tnp.capture.tracing.strides.Later`). Symbolic sizes have their present values: the order of the
+dimensions in memory does not depend on them, since none is 0 or 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -18,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
-from tnp.core import sizes
+from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol
 from tnp.lang.torch import registry
@@ -78,7 +80,7 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
             a._strides = None
     if function is None or all(a._strides is not None for a in made):
         return
-    if any(a.library is NUMPY for a in given) or not all(sizes.is_known(a.shape_) for a in (*given, *made)):
+    if any(a.library is NUMPY for a in given) or any(symbols.extents(a.shape_) is None for a in (*given, *made)):
         return
     found: list[list[torch.Tensor]] = []
 
@@ -86,14 +88,35 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
         if not found:
             found.append(_called(function, args, kwargs))
         a = made[place]
-        if len(found[0]) != len(made) or tuple(found[0][place].shape) != a.shape_:
+        shape = _present(a.shape_)
+        if len(found[0]) != len(made) or tuple(found[0][place].shape) != shape:
             return None
         known = tuple(found[0][place].stride())
-        return ROW_MAJOR if known == row_major(a.shape_) else known
+        if known != row_major(shape):
+            return known if sizes.is_known(a.shape_) else _in_order(a.shape_, known)
+        row_by_row: Strides = ROW_MAJOR
+        return row_by_row
 
     for i, a in enumerate(made):
         if a._strides is None:
             a._strides = Later(given, partial(strides, i))
+
+
+def _present(lengths: Iterable[Any]) -> tuple[int, ...]:
+    """Sizes or strides in the present call."""
+    return tuple(symbols.present(n) for n in lengths)
+
+
+def _in_order(shape: tuple[Any, ...], strides: tuple[int, ...]) -> Strides:
+    """Strides of a shape with symbolic sizes, whose elements lie as the present ``strides`` have it; ``None`` if there are gaps."""
+    found: list[Any] = [0] * len(shape)
+    lengths, reached, step = _present(shape), 1, 1
+    for d in sorted(range(len(shape)), key=lambda d: (strides[d], lengths[d])):
+        if lengths[d] != 1 and strides[d] != reached:
+            return None
+        found[d] = step if lengths[d] != 1 else strides[d]
+        reached, step = reached * lengths[d], step * symbols.extent(shape[d])
+    return tuple(found) if 1 not in lengths else None
 
 
 def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) -> int:
@@ -104,9 +127,9 @@ def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) ->
 def is_contiguous_as(a: TracedArray, memory_format: torch.memory_format) -> bool:
     """Whether an array whose strides are known is contiguous in a format of torch's."""
     assert a.strides_ is not None
-    shape: Any = a.shape_
     with torch._C.DisableTorchFunction():
-        return torch.empty_strided(shape, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
+        alike = torch.empty_strided(_present(a.shape_), _present(a.strides_), device="meta")
+        return alike.is_contiguous(memory_format=memory_format)
 
 
 def known_strides(a: TracedArray) -> tuple[int, ...]:
@@ -151,7 +174,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     given = list(_arrays_in((args, kwargs)))
     if any(a.strides_ is None for a in given):
         return []
-    is_large = sum(sizes.product(a.shape_) for a in given) > MOST
+    is_large = sum(math.prod(_present(a.shape_)) for a in given) > MOST
     generator = torch.get_rng_state()
     with torch._C.DisableTorchFunction(), torch.no_grad(), switched_off(), quiet():
         for fill in (0, 1):  # zeros may be divided by, ones be indices out of bounds
@@ -169,9 +192,10 @@ def _like(x: Any, fill: int) -> Any:
     """Arguments with tensors that lie in memory as arrays do."""
     kind = type(x)
     if kind is TracedArray:
-        span = sum((n - 1) * s for n, s in zip(x.shape_, x.strides_)) + 1 if 0 not in x.shape_ else 0
+        shape, strides = _present(x.shape_), _present(x.strides_)
+        span = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0
         dtype, device = to_torch_dtype(x._element_type), to_torch_device(x._proxy.device)
-        return torch.full((span,), fill, dtype=dtype, device=device).as_strided(x.shape_, x.strides_)
+        return torch.full((span,), fill, dtype=dtype, device=device).as_strided(shape, strides)
     if kind is TracedNumber:
         return x.proxy.python_type(1) if x.proxy.value is None else x.proxy.value
     if kind is TracedObject:

@@ -28,11 +28,12 @@ from tnp.capture.libraries.torch.opaque_calls import OpaqueCalls
 from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, has_drawn
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
 from tnp.capture.tracing.output_aliasing import mark_shared
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedSize
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
+from tnp.core.symbols import is_symbol
 from tnp.core.views import Step
 from tnp.lang.torch import autocast, language
 from tnp.lang.torch.dtypes import to_torch_dtype
@@ -348,8 +349,8 @@ class TorchLibrary(OpaqueCalls, Library):
     def _lifted(self, tracer: Tracer, x: Any) -> Any:
         """Arguments in which tensors that escaped lifting become traced values."""
         kind = type(x)
-        if kind in (tuple, list):
-            return kind(self._lifted(tracer, y) for y in x)
+        if kind in (tuple, list, TracedSize):
+            return (list if kind is list else tuple)(self._lifted(tracer, y) for y in x)
         if kind is dict:
             return {k: self._lifted(tracer, y) for k, y in x.items()}
         if kind is not TracedArray and isinstance(x, Tensor):
@@ -436,6 +437,8 @@ class TorchLibrary(OpaqueCalls, Library):
             return type(key)(self._key(tracer, k, a) for k in key)
         if type(key) is slice:
             return slice(*(self._key(tracer, x, a) for x in (key.start, key.stop, key.step)))
+        if type(key) is TracedNumber and is_symbol(key.proxy):
+            return key
         if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
             return key.proxy.known()
         if type(key) is TracedArray and key.library is self and key.ndim == 0:

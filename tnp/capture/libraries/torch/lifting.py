@@ -10,6 +10,7 @@ import torch
 
 from tnp.capture.guards.prologue import Extent
 from tnp.capture.libraries.torch.modules import lift_module
+from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.core.devices import DeviceType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
@@ -135,6 +136,16 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     return value
 
 
+def is_row_major(t: torch.Tensor) -> bool:
+    """Whether a tensor that is not empty has the strides of a new one, also along dimensions of 1."""
+    step = 1
+    for n, s in zip(reversed(t.shape), reversed(t.stride())):
+        if s != step:
+            return False
+        step *= n
+    return True
+
+
 def _may_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether several elements of a tensor may be one place in memory."""
     reach = 0
@@ -202,23 +213,34 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     else:
         prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
     shape, strides = tuple(value.shape), tuple(value.stride())
-    prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
+    is_parameter = type(value) is torch.nn.Parameter  # whose sizes are those of a model
+    varying = prologue.varying
+    asked = not is_parameter and varying.is_asked(value)
+    symbolic = varying.symbols(what, value, is_row_major(value)) if asked else []
+    if symbolic:
+        prologue.guard_sizes(source, shape, symbolic)
+    else:
+        prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
     # A tensor is contiguous whatever the strides of its dimensions of 1, which a program may ask for.
-    if value.is_contiguous() and 0 not in shape and 1 not in shape:
+    if symbolic and 1 in shape:
+        prologue.guard(f"{prologue.constant(is_row_major)}({e})", f"{what} is contiguous")
+    elif value.is_contiguous() and 0 not in shape and 1 not in shape:
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
-    prologue.check_together(e, value, before, _kinds_of)
-    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
+    if not symbolic:
+        prologue.check_together(e, value, before, _kinds_of)
+    dims = tuple(inputs.size(source, d, n) if d in symbolic else n for d, n in enumerate(shape))
+    proxy = TensorProxy(inputs.name_of(source), shape=dims, dtype=dtype, device=to_device(value.device), lang=language)
     inputs.tracer.offsets[proxy.name] = int(value.storage_offset())
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     if _may_overlap(shape, strides):
         gradients.overlapping.add(proxy.name)
     lifted = inputs.add_array(
-        value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
+        value, source, proxy, ROW_MAJOR if symbolic else strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
         is_row_major=value.is_contiguous(), writable=True,
     )  # fmt: skip
-    if type(value) is torch.nn.Parameter:
+    if is_parameter:
         inputs.classes[id(lifted)] = torch.nn.Parameter
     return lifted

@@ -54,7 +54,7 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
             return p
         if p.name not in known:
             made: Any = p.renamed(p.name)
-            made.shape = tuple(n if isinstance(n, int) else symbols.Provable(n) for n in p.shape)
+            made.shape = tuple(map(symbols.provable, p.shape))
             known[p.name] = made
         return known[p.name]
 

@@ -1,0 +1,234 @@
+"""How many programs functions need for tensors of the sizes 5, 8, 13, and 8 again, with the results of eager."""
+
+import inspect
+
+import pytest
+
+import tnp
+from tnp.api import programs_of
+from tnp.testing import assert_same
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+
+
+def _random(n, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(n))
+
+
+def _integers(n, limit, *shape):
+    return torch.randint(0, limit, shape, generator=torch.Generator().manual_seed(n))
+
+
+#: what the names of parameters stand for: vectors, matrices, states and queries of a transformer, images and their kernels, indices, a mask
+MAKERS = {
+    "x": lambda n: _random(n, n),
+    "y": lambda n: _random(n + 1, n),
+    "a": lambda n: _random(n, n, n + 2),
+    "b": lambda n: _random(n, n + 2, n),
+    "square": lambda n: _random(n, n, n),
+    "even": lambda n: _random(n, 2 * n, 4 * n),
+    "h": lambda n: _random(n, 2, n, 8),
+    "q": lambda n: _random(n, 2, 4, n, 8),
+    "w": lambda n: _random(3, 8, 8),
+    "bias": lambda n: _random(4, 8),
+    "img": lambda n: _random(n, n, 3, 8, 8),
+    "img2": lambda n: _random(n, 2, 3, 2 * n + 8, 2 * n + 10),
+    "k": lambda n: _random(5, 5, 3, 3, 3),
+    "ids": lambda n: _integers(n, 8, 2, n),
+    "at": lambda n: _integers(n, n, n),
+    "mask": lambda n: _integers(n, 2, n) > 0,
+}
+
+ONE_PROGRAM = {
+    "elementwise": lambda x, y: torch.exp(x) * y + 1,
+    "reductions": lambda a: (a.sum(), a.mean(0), a.max(), a.amax(1), a.std(), a.var(0)),
+    "sum keepdim": lambda a: a - a.mean(-1, keepdim=True),
+    "max dim": lambda a: (*a.max(1), a.argmax(0), a.min(0).values),
+    "softmax": lambda h: F.softmax(h, -1),
+    "log_softmax": lambda a: F.log_softmax(a, -1),
+    "layer_norm": lambda h, bias: F.layer_norm(h, (8,), bias, bias),
+    "linear": lambda h, w, bias: F.linear(h, w, bias),
+    "linear2": lambda a, b: a @ b,
+    "gelu": lambda h: F.gelu(h),
+    "relu": lambda h: F.relu(h),
+    "view": lambda h: h.view(-1, 8),
+    "view2": lambda h: h.view(2, -1, 2, 4).transpose(1, 2),
+    "reshape": lambda h: (
+        h.view(2, h.shape[1], 2, 4).transpose(1, 2).reshape(2, h.size(1), 8)
+        if False
+        else h.view(2, h.shape[1], 2, 4).transpose(1, 2).contiguous().reshape(2, 2, -1)
+    ),
+    "heads": lambda h: (
+        h.view(h.size(0), h.size(1), 2, 4).transpose(1, 2).contiguous().transpose(1, 2).reshape(h.size(0), h.size(1), 8)
+    ),
+    "flatten": lambda h: (h.flatten(), h.flatten(1), h.flatten(0, 1)),
+    "sdpa": lambda q: F.scaled_dot_product_attention(q, q, q),
+    "sdpa causal": lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True),
+    "attention": lambda q: torch.softmax((q @ q.transpose(-2, -1)) / 8**0.5, -1) @ q,
+    "masked attention": lambda q: (
+        torch.softmax(
+            (q @ q.transpose(-2, -1)).masked_fill(
+                torch.triu(torch.ones(q.size(2), q.size(2), dtype=torch.bool), 1), float("-inf")
+            ),
+            -1,
+        )
+        @ q
+    ),
+    "embedding": lambda ids, w: F.embedding(ids, w),
+    "index": lambda ids, w: w[ids],
+    "positions": lambda ids, w: torch.arange(ids.shape[1]).unsqueeze(0) + ids,
+    "posembed": lambda ids, img: img[torch.arange(len(img)).flip(0)],
+    "tril": lambda square: (square.tril(), square.triu(1)),
+    "buffer slice": lambda h, w: h + torch.zeros(1, 100, 8)[:, : h.size(1)],
+    "mask buffer": lambda q: (q @ q.transpose(-2, -1)).masked_fill(
+        torch.tril(torch.ones(64, 64)).view(1, 1, 64, 64)[:, :, : q.size(2), : q.size(2)] == 0, float("-inf")
+    ),
+    "cross_entropy": lambda a, at: F.cross_entropy(a, at),
+    "ce view": lambda h, ids: F.cross_entropy(h.view(-1, h.size(-1)), ids.view(-1)),
+    "mse": lambda x, y: F.mse_loss(x, y),
+    "bce": lambda x, y: F.binary_cross_entropy_with_logits(x, torch.sigmoid(y)),
+    "conv": lambda img, k: F.conv2d(img, k, padding=1),
+    "conv2": lambda img2, k: F.conv2d(img2, k, stride=2, padding=1),
+    "pool": lambda img: F.max_pool2d(img, 2),
+    "pool2": lambda img2: F.avg_pool2d(img2, 2),
+    "adaptive": lambda img: F.adaptive_avg_pool2d(img, 1),
+    "batchnorm eval": lambda img: F.batch_norm(img, torch.zeros(3), torch.ones(3)),
+    "group norm": lambda img: F.group_norm(img, 3),
+    "cat": lambda x, y: torch.cat([x, y]),
+    "stack": lambda x, y: torch.stack([x, y], 1),
+    "chunk": lambda h: h.chunk(2, -1),
+    "split": lambda h: h.split(4, 2),
+    "split seq": lambda even: even.chunk(2, 1),
+    "bmm": lambda h: torch.bmm(h, h.mT),
+    "where": lambda x, y: torch.where(x > 0, x, y),
+    "masked_fill": lambda x, mask: x.masked_fill(mask, 0),
+    "boolean": lambda x, mask: x[mask],
+    "nonzero": lambda mask: mask.nonzero(),
+    "cumsum": lambda a: (a.cumsum(0), a.cumsum(1)),
+    "sort": lambda a: (*a.sort(1), a.argsort(0)),
+    "topk": lambda a: a.topk(3),
+    "gather": lambda a, at: a.gather(0, at[:, None]),
+    "scatter": lambda x, at: torch.zeros(len(x)).scatter_add(0, at, x),
+    "index_add": lambda x, at: torch.zeros_like(x).index_add(0, at, x),
+    "arange": lambda x: (torch.arange(len(x)), torch.arange(1, x.size(0) + 1) * x),
+    "linspace": lambda x: torch.linspace(0, 1, len(x)),
+    "eye": lambda x: torch.eye(len(x)),
+    "expand": lambda h: h.mean(-1, keepdim=True).expand(-1, -1, 8),
+    "repeat": lambda a: a.repeat(2, 1),
+    "repeat_interleave": lambda a: a.repeat_interleave(2, 0),
+    "permute": lambda h: h.permute(2, 0, 1),
+    "T": lambda a: a.T + 1,
+    "contig": lambda a: a.t().contiguous(),
+    "flip": lambda a: a.flip(1),
+    "roll": lambda a: a.roll(1, 0),
+    "pad": lambda a: F.pad(a, (1, 2)),
+    "slices": lambda a: (a[1:], a[:, :-1], a[::2], a[:, -1], a[0]),
+    "slice half": lambda x: x[: len(x) // 2],
+    "store": lambda x: x.clone().index_fill_(0, torch.tensor([0, 1]), 3.0),
+    "inplace": lambda x, y: x.add_(y).mul_(2),
+    "setitem": lambda a: a.__setitem__((slice(1, None), 0), 5.0),
+    "strides": lambda a: (a.stride(), a.T.stride(), a.is_contiguous()),
+    "cos": lambda a: F.cosine_similarity(a, a + 1, dim=1),
+    "one_hot": lambda ids: F.one_hot(ids, 8),
+    "dropout eval": lambda h: F.dropout(h, 0.1, False),
+    "glu": lambda h: F.glu(h),
+    "rms": lambda h: h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-5),
+    "rope": lambda q: (
+        torch.cat([-q[..., 4:], q[..., :4]], -1) * torch.outer(torch.arange(q.size(2)).float(), torch.ones(8)).cos()
+    ),
+    "kv": lambda q: torch.cat([q, q[:, :, :1]], dim=2),
+    "unsq": lambda x: x[None, :, None] * torch.ones(2, 1, 3),
+    "tuple shape": lambda h: h.reshape(*h.shape[:-1], 2, 4).movedim(2, 1),
+    "squeeze": lambda h: h[:, :, :1].squeeze(-1),
+    "unflatten": lambda h: h.unflatten(-1, (2, 4)),
+    "logsumexp": lambda a: a.logsumexp(1),
+    "finfo": lambda a: a.masked_fill(a > 0, torch.finfo(a.dtype).min),
+    "addmm": lambda a, b, x: torch.addmm(x, a, b),
+    "unfold": lambda a: a.unfold(1, 3, 1),
+    "loop": lambda h: sum(h[:, :, i] for i in range(8)),
+    "tolist shape": lambda a: list(a.shape),
+    "float scale": lambda a: a / a.size(0) ** 0.5,
+}
+
+#: results that say what the sizes are
+SEVERAL = {
+    "zeros": lambda x: (
+        torch.zeros(len(x)),
+        torch.ones(x.shape),
+        torch.full((len(x), 2), 2.0),
+        torch.empty(len(x)).shape,
+    ),
+    "shape": lambda a: (a.shape, a.numel(), a.size(0) * 2, a.shape[:1] + (3,), a.shape.numel()),
+    "triangle": lambda square: square[*torch.triu_indices(len(square), len(square))],
+}
+
+
+@pytest.mark.parametrize(
+    ("programs", "function"),
+    [pytest.param(n, f, id=name) for n, table in ((1, ONE_PROGRAM), (3, SEVERAL)) for name, f in table.items()],
+)
+def test_programs_for_all_sizes(programs, function):
+    jitted = tnp.jit(function, dynamic=True, strict=True)
+    names = inspect.signature(function).parameters
+    for n in (5, 8, 13, 8):
+        mine, theirs = ([MAKERS[p](n) for p in names] for _ in range(2))
+        assert_same(jitted(*mine), function(*theirs), what=f"size {n}")
+        assert_same(mine, theirs, what=f"the arguments of size {n}")
+    assert len(programs_of(jitted)) == programs
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (3, 1), (1, 1), (2, 2), (4, 3)])
+def test_dimensions_of_0_and_1(shape):
+    function = lambda a: (a * 2, a.sum(0), a.T.reshape(-1), a.stride(), a[:, :1].is_contiguous())  # noqa: E731
+    jitted = tnp.jit(function, dynamic=True)
+    for a in (_random(1, 5, 4), _random(2, *shape), _random(3, *shape[::-1]).T, _random(2, *shape)):
+        assert_same(jitted(a), function(a))
+
+
+def test_views_and_writes_reach_the_argument():
+    def function(a):
+        a.view(-1)[1:3] = 7
+        a[:, 0] += 1
+        return a.T
+
+    jitted = tnp.jit(function, dynamic=True)
+    for n in (3, 5, 6):
+        mine, theirs = (_random(n, n, 4) for _ in range(2))
+        found = jitted(mine)
+        assert_same(found, function(theirs))
+        assert_same(mine, theirs)
+        assert found.data_ptr() == mine.data_ptr() and found.stride() == theirs.T.stride()
+    assert len(programs_of(jitted)) == 1
+
+
+def test_sizes_of_tensors_are_marked():
+    jitted = tnp.jit(lambda x: x.sum(1))
+    x = torch.ones(3, 4)
+    tnp.mark_dynamic(x, 0)
+    for n in (3, 5, 6):
+        x = x if n == 3 else torch.ones(n, 4)
+        assert_same(jitted(x), x.sum(1))
+    assert len(programs_of(jitted)) == 1
+
+
+def test_shapes_are_of_torchs_class():
+    def function(x):
+        assert isinstance(x.shape, torch.Size) and isinstance(x.shape, tuple)
+        return torch.zeros(x.shape[:-1] + (2,)) if x.shape == torch.Size([3, 4]) else torch.ones(x.size())
+
+    jitted = tnp.jit(function, dynamic=True)
+    for shape in ((3, 4), (5, 6), (3, 4), (2, 7)):
+        assert_same(jitted(torch.ones(shape)), function(torch.ones(shape)))
+
+
+def test_gradients_of_modules_that_take_any_size():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3))
+    jitted = tnp.jit(model, dynamic=True)
+    for n in (2, 3, 5):
+        found = []
+        for f in (model, jitted):
+            model.zero_grad()
+            f(_random(n, n, 4)).square().sum().backward()
+            found.append([p.grad.clone() for p in model.parameters()])
+        assert_same(found[1], found[0])

@@ -232,3 +232,14 @@ def test_gradients_of_modules_that_take_any_size():
             f(_random(n, n, 4)).square().sum().backward()
             found.append([p.grad.clone() for p in model.parameters()])
         assert_same(found[1], found[0])
+
+
+def test_random_numbers_come_in_the_order_of_memory():
+    function = lambda x: (F.dropout(x.T, 0.5, True), x.clone().uniform_(), torch.rand_like(x))  # noqa: E731
+    jitted = tnp.jit(function, dynamic=True)
+    for n in (3, 5):
+        found = []
+        for f in (function, jitted):
+            torch.manual_seed(n)
+            found.append(f(_random(n, n, 4)))
+        assert_same(found[1], found[0])

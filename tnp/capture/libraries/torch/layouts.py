@@ -137,12 +137,12 @@ def known_strides(a: TracedArray) -> tuple[int, ...]:
     strides = a.strides_
     if strides is None:
         raise NeedsEager("it draws random numbers in the order of a tensor whose layout tnp does not know")
-    return strides
+    return tuple(map(symbols.fixed, strides))
 
 
 def strides_of_like(a: TracedArray) -> tuple[int, ...]:
     """The strides of ``torch.empty_like(a)``."""
-    shape: Any = a.shape_
+    shape = tuple(map(symbols.fixed, a.shape_))
     with torch._C.DisableTorchFunction():
         like = torch.empty_strided(shape, known_strides(a), device="meta")
         return tuple(torch.empty_like(like).stride())

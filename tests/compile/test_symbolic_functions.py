@@ -23,6 +23,7 @@ MAKERS = {
 }
 
 ONE_PROGRAM = {
+    "pairs": lambda x: x[: len(x) - len(x) % 2].reshape(-1, 2).mean(axis=1),
     "zeros": lambda x: (np.zeros(len(x)), np.ones((x.size, 2)), np.empty(x.shape).shape, np.full(len(x) - 1, 2.5)),
     "arange": lambda x: (np.arange(len(x)) * x, np.arange(1, len(x) + 1), np.arange(len(x) - 1, -1, -1)),
     "arange of floats": lambda x: np.arange(len(x), dtype=float) / len(x),
@@ -150,7 +151,6 @@ ONE_PROGRAM |= {f.__name__: f for f in FUNCTIONS}
 SEVERAL = {
     "median": (2, lambda x: np.median(x)),
     "halves": (2, lambda x: np.array_split(x, 2)),
-    "pairs": (2, lambda x: x[: len(x) - len(x) % 2].reshape(-1, 2).mean(axis=1)),
     "cut or filled": (2, lambda x: np.fft.fft(x, 10)),
     "at most 6": (2, lambda x: x[: min(len(x), 6)]),
     "a list": (3, lambda n: [0] * n),

@@ -544,9 +544,8 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     """Whether a view has more elements than what it looks at, or might have. NumPy writes to no broadcast array, be it empty."""
     if sizes.is_known(view.shape) and sizes.is_known(source.shape):
-        count = math.prod(view.shape)
-        return count > math.prod(source.shape) or (count == 0 and view.shape != source.shape)
-    if any(symbols.value_of(n) is None for n in (*view.shape, *source.shape)):
+        return math.prod(view.shape) > math.prod(source.shape) or (0 in view.shape and view.shape != source.shape)
+    if None in map(symbols.value_of, (*view.shape, *source.shape)):
         return sizes.shapes_equal(view.shape, source.shape) is not True
     ours, theirs = (sorted(map(symbols.provable, a.shape), key=str) for a in (view, source))  # which adds no relations
     return ours != theirs

@@ -224,3 +224,11 @@ def test_a_loop_makes_a_view_of_an_array_from_it(n, is_written):
         a = np.zeros(3)
         b = a.copy()
         assert (tnp.jit(f)(a, n) is a) is (f(b, n) is b)
+
+
+def test_what_is_a_scalar_or_a_number_is_a_scalar():
+    def f(x):
+        found = x[0] > 1 and isinstance(x, dict), max(x[0], 0.0), x[0] if x[1] > 0 else 0
+        return [np.isscalar(y) for y in found]
+
+    check(f, (X - 1,), (X,), (X + 3,))

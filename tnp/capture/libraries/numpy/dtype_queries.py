@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager, NeedsValue
 
@@ -56,7 +57,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: _common_type,
     np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
-    np.isscalar: lambda x: type(x) is TracedNumber or (type(x) is TracedArray and x.scalar),
+    np.isscalar: lambda x: type(x) in (TracedNumber, TracedEither) or (type(x) is TracedArray and x.scalar),
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),
     np.may_share_memory: _share_memory,
     np.min_scalar_type: _min_scalar_type,

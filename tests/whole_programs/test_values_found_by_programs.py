@@ -381,3 +381,26 @@ def test_the_text_of_what_is_an_element_or_a_number():
         return f"{last!r} {last!s} {last}", repr(last), str(last)
 
     check(f, (np.array([2.5, 1.5]),), (np.zeros(2),))
+
+
+# Masks
+
+
+@pytest.mark.parametrize(
+    "where", [[1, 0, 2], (True, 0, 1), [0.0, np.nan, 0], 3, 0.0, np.int64(1), X > 1, np.array([[1]]), X]
+)
+def test_what_is_no_array_is_a_mask_by_its_truth(where):
+    def copied(x):
+        np.copyto(x, 5.0, where=where)
+        return x
+
+    functions = (
+        lambda x: np.sum(x, where=where),
+        lambda x: np.add.reduce(x, where=where),
+        lambda x: np.mean(x, where=where),
+        lambda x: np.add(x, 1, out=x.copy(), where=where),
+        lambda x: np.sum(x, where=x[0]),
+        copied,
+    )
+    for function in functions:
+        check(function, (X[:3] + 1,), (X[1:4],))

@@ -15,7 +15,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import Symbol
 from tnp.core.trace_templates import Templates
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
+from tnp.lang.numpy.operands import as_array, as_mask, beyond, check_fits, check_order, normalize_operand
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol
 
 __all__ = ["fast_power", "loop_operands", "only_where", "powers_of_their_own", "ufunc_out"]
@@ -155,10 +155,7 @@ def _compare_signs(name: str, a: TensorProxy, b: TensorProxy) -> TensorProxy:
 
 def only_where(condition: Any, result: TensorProxy) -> TensorProxy:
     """``result`` where a mask holds, else uninitialised. Raises NumPy's ``TypeError`` for an array that is no mask."""
-    if isinstance(condition, TensorProxy) and condition.dtype is not dtypes.bool8:
-        given = to_numpy_dtype(condition.dtype)
-        raise TypeError(f"Cannot cast array data from {given!r} to dtype('bool') according to the rule 'safe'")
-    mask, result = clang.broadcast(as_array(condition, dtypes.bool8), result)
+    mask, result = clang.broadcast(as_mask(condition), result)
     unset = prims.empty(result.shape, device=result.device, dtype=result.dtype)
     return clang.where(mask, result, unset)
 

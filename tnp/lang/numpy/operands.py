@@ -19,6 +19,7 @@ __all__ = [
     "as_array_with",
     "as_integer",
     "as_item",
+    "as_mask",
     "axes",
     "axis",
     "beyond",
@@ -38,6 +39,14 @@ __all__ = [
 
 #: the largest number of the dtype that NumPy makes of integers
 _INT64_MAX = 2**63 - 1
+
+
+def as_mask(where: Any) -> TensorProxy:
+    """``where=`` as bools: what is no array counts by its truth. Raises NumPy's ``TypeError`` for an array of another dtype."""
+    if isinstance(where, TensorProxy) and not where.scalar and where.dtype is not dtypes.bool8:
+        given = to_numpy_dtype(where.dtype)
+        raise TypeError(f"Cannot cast array data from {given!r} to dtype('bool') according to the rule 'safe'")
+    return as_array(where, dtypes.bool8)
 
 
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:

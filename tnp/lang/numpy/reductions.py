@@ -21,7 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, check_real, static_int, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_mask, axes, check_real, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -81,12 +81,13 @@ def with_kept_dims(result: TensorProxy, dims: Sequence[int], keepdims: Any) -> T
     return clang.expand_dims(result, dims) if keeps_dims(keepdims) else result
 
 
-def mask_of(where: Any, a: TensorProxy) -> TensorProxy | None:
+def mask_of(where: Any, a: TensorProxy, *, counts: bool = False) -> TensorProxy | None:
     """``where`` as a bool array of the shape of ``a``; ``None`` if it is ``True``. Raises as NumPy for what is no mask."""
     if where is NoValue or where is True:
         return None
-    mask = as_array(where)
-    check(mask.dtype is dtypes.bool8, lambda: f"Cannot cast array data from {mask.dtype} to bool", TypeError)
+    mask = as_mask(where)
+    if counts and as_array(where).dtype is not dtypes.bool8:  # NumPy takes the sum of such values for a count
+        raise NeedsEager("it counts elements by a mask that is not of bools")
     check(mask.ndim <= a.ndim, lambda: "non-broadcastable where operand")
     return clang.broadcast_to(mask, a.shape)
 
@@ -232,7 +233,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *
     dims = reduced_dims(a, axis)
     wanted = dtype_by_example("mean", a, dtype)
     work = dtypes.float32 if dtype is None and wanted is dtypes.float16 else wanted
-    mask = mask_of(where, a)
+    mask = mask_of(where, a, counts=True)
     count = count_of(a, dims, mask)
     check(mask is not None or type(count) is not int or count != 0, lambda: "np.mean of nothing warns", NeedsOpaque)
     total = sum_of(clang.convert(a, work), dims, mask)
@@ -260,7 +261,7 @@ def _var(
 ) -> TensorProxy:
     ddof = ddof_of(ddof, correction)
     dims = reduced_dims(a, axis)
-    mask = mask_of(where, a)
+    mask = mask_of(where, a, counts=True)
     wanted = dtype_by_example(name, a, dtype)
     count = count_of(a, dims, mask)
     if type(count) is int and type(ddof) in (int, float):

@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, check_real, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, as_array_with, as_mask, check_real, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -272,10 +272,7 @@ def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = 
     fitting = views.fit(as_array(src, dst.dtype), dst.shape)
     if where is True:
         return prims.clone(fitting)
-    mask = as_array(where)
-    if mask.dtype.kind != "b":
-        raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
-    return clang.where(views.fit(mask, dst.shape), fitting, dst)
+    return clang.where(views.fit(as_mask(where), dst.shape), fitting, dst)
 
 
 def _check_real(x: Any, a: TensorProxy) -> None:

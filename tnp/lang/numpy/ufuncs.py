@@ -25,7 +25,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, result_of, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
 from tnp.lang.numpy.indexing import index_key
-from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_axis, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_mask, check_order, normalize_operand, static_axis, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, Out, language, npsymbol, symbol_of
 
@@ -251,7 +251,10 @@ def reduce(
     a = clang.ne(a, 0) if wanted.kind == "b" and a.dtype.kind != "b" else clang.convert(a, wanted)
     first = as_array(initial, wanted) if has_initial else None
     if where is not True:
-        mask, a = clang.broadcast(as_array(where, dtypes.bool8), a)
+        mask = as_mask(where)
+        if mask.ndim > a.ndim:
+            raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+        mask, a = clang.broadcast(mask, a)
         a = clang.where(mask, a, clang.broadcast_to(first, a.shape) if neutral is None else neutral)
     if neutral is None and any(type(a.shape[d]) is int and a.shape[d] == 0 for d in dims):
         result = clang.broadcast_to(first, tuple(n for i, n in enumerate(a.shape) if i not in dims))

@@ -102,7 +102,7 @@ def _computed_everywhere(
     tracer: Tracer, symbol: Symbol, where: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Arguments:
     """The arguments without ``where=``, and with operands that raise no warnings where it does not hold."""
-    if np.dtype(getattr(where, "dtype", bool)) != bool:
+    if isinstance(where, np.ndarray) and where.dtype != bool:
         raise TypeError(f"Cannot cast array data from {where.dtype} to bool according to the rule 'safe'")
     harmless = 0 if symbol is lnp.arctanh else 1
     operands = tuple(

@@ -26,7 +26,7 @@ _marked: dict[int, tuple[Any, set[int]]] = {}
 def mark_dynamic(x: Any, dim: int) -> None:
     """Makes dimension ``dim`` of the array or tensor ``x`` a symbol in programs that are traced with ``x``: they serve any size from 2 on.
 
-    Without it, a size of an array is a symbol once it has varied, and one of a tensor is none. Raises ``TypeError`` if ``x`` is neither
+    Without it, a size of an array becomes a symbol once it has varied; a size of a tensor never does. Raises ``TypeError`` if ``x`` is neither
     an ndarray nor a tensor, ``IndexError`` if it has no such dimension.
 
     >>> import numpy as np, tnp
@@ -38,16 +38,15 @@ def mark_dynamic(x: Any, dim: int) -> None:
     >>> tnp.cache_info(f).misses
     1
     """
-    kinds: tuple[type, ...] = np.ndarray, getattr(sys.modules.get("torch"), "Tensor", np.ndarray)
+    kinds: Any = np.ndarray, getattr(sys.modules.get("torch"), "Tensor", np.ndarray)
     if not isinstance(x, kinds):
         raise TypeError(f"mark_dynamic takes an ndarray or a tensor, not {type(x).__name__}")
-    rank: int = x.ndim  # type: ignore[attr-defined]  # which both have
-    if not -rank <= dim < rank:
-        raise IndexError(f"an array of {rank} dimensions has no dimension {dim}")
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexError(f"an array of {x.ndim} dimensions has no dimension {dim}")
     key = id(x)
     if key not in _marked:
         _marked[key] = weakref.ref(x, lambda _: _marked.pop(key, None)), set()
-    _marked[key][1].add(dim % rank)
+    _marked[key][1].add(dim % x.ndim)
 
 
 class ReadsVarying(NeedsEager):

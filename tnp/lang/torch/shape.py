@@ -31,8 +31,7 @@ Tensor = torch.Tensor
 
 
 def inferred(old: Shape, shape: Shape) -> Shape:
-    """``shape``, in which elements of the shape ``old`` are to be, with the one length that is -1 worked out. Raises ``RuntimeError`` if
-    the sizes do not fit."""
+    """The new ``shape`` of an array of shape ``old``, with -1 replaced by the length that fits. Raises ``RuntimeError`` if none does."""
     lengths, found = sizes.extents(old, "a view"), list(sizes.extents(shape, "a view"))
     unknown = [i for i, n in enumerate(found) if type(n) is int and n == -1]
     if len(unknown) > 1:

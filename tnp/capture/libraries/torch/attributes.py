@@ -55,9 +55,8 @@ def _known_strides(a: TracedArray) -> tuple[int, ...]:
 
 def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
     asked = a.shape_ if dim is None else (a.shape_[int(dim)],)
-    if a.path and not all(
-        type(n) is not int or n > 1 for n in asked
-    ):  # of one element along a dimension tnp has another stride there
+    # Along a dimension of one element, tnp has another stride.
+    if a.path and any(type(n) is int and n <= 1 for n in asked):
         raise NeedsEager("it asks for the strides of a view along a dimension of 1")
     strides = tuple(TracedNumber(s.number) if isinstance(s, symbols.Extent) else s for s in _known_strides(a))
     return strides if dim is None else strides[int(dim)]

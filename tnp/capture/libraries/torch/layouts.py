@@ -108,15 +108,18 @@ def _present(lengths: Iterable[Any]) -> tuple[int, ...]:
 
 
 def _in_order(shape: tuple[Any, ...], strides: tuple[int, ...]) -> Strides:
-    """Strides of a shape with symbolic sizes, whose elements lie as the present ``strides`` have it; ``None`` if there are gaps."""
+    """Strides of a shape with symbolic sizes, in the memory order of the present ``strides``; ``None`` if there are gaps,
+    or dimensions of 1."""
     found: list[Any] = [0] * len(shape)
     lengths, reached, step = _present(shape), 1, 1
-    for d in sorted(range(len(shape)), key=lambda d: (strides[d], lengths[d])):
-        if lengths[d] != 1 and strides[d] != reached:
+    if 1 in lengths:
+        return None
+    for d in sorted(range(len(shape)), key=strides.__getitem__):
+        if strides[d] != reached:
             return None
-        found[d] = step if lengths[d] != 1 else strides[d]
+        found[d] = step
         reached, step = reached * lengths[d], step * symbols.extent(shape[d])
-    return tuple(found) if 1 not in lengths else None
+    return tuple(found)
 
 
 def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) -> int:

@@ -124,9 +124,9 @@ _implement("assert_", lambda *args: None, _print_assert)
 
 
 def _print_check_bound(bsym: BoundSymbol, context: dict[str, Any]) -> str:
-    is_bound, name = bsym.args
+    is_bound, *read = bsym.args
     error = literal(unbound_error, context)
-    return f"if not {literal(is_bound, context)}: raise {error}({name!r})"
+    return f"if not {literal(is_bound, context)}: raise {error}({', '.join(map(repr, read))})"
 
 
 _check_bound = executor.register_operator(

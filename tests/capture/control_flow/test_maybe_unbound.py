@@ -52,6 +52,33 @@ def test_a_name_that_one_side_binds():
         jitted(np.zeros(3), 1.0)
 
 
+def test_a_comprehension_reads_a_name_that_may_be_unbound():
+    def in_the_element(x, t):
+        if x[0] > t:
+            at = x
+        return [at * k for k in range(3)]
+
+    def in_the_first_iterable(x, t):
+        if x[0] > t:
+            at = x
+        return [row + 1 for row in at]
+
+    def its_own_name(x, t):
+        if x[0] > t:
+            at = x
+        return [at + 1 for at in at]
+
+    def in_a_generator(x, t):
+        if x[0] > t:
+            at = x
+        return sum(at * k for k in range(3))
+
+    for f in (in_the_element, in_the_first_iterable, its_own_name, in_a_generator):
+        same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)
+    with pytest.raises(NameError, match="cannot access free variable 'at' where"):
+        tnp.jit(in_a_generator)(np.zeros(3), 1.0)
+
+
 def test_a_name_that_a_loop_binds_on_one_side():
     def largest(x, t):
         best = t

@@ -8,6 +8,7 @@ branch on a run-time value binds a name on one side only, the program raises Pyt
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,11 @@ __all__ = ["hook_unsure_names"]
 #: what is surely bound behind a statement that never gets there
 _NOWHERE = None
 _Names = frozenset[str] | None
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+#: comprehensions that are functions of their own; since Python 3.12, the others are part of the function around
+_SCOPES = (ast.GeneratorExp,) if sys.version_info >= (3, 12) else _COMPREHENSIONS
 
 
 def hook_unsure_names(function: Any, runtime: str) -> None:
@@ -40,6 +46,8 @@ def _both(a: _Names, b: _Names) -> _Names:
 class _Hooks:
     def __init__(self, runtime: str, local: set[str]) -> None:
         self.runtime, self.local = runtime, local
+        #: comprehensions around that are scopes: the names are free variables there, which is another error
+        self.scopes = 0
         #: loops around; what is returned in one is computed behind it, where it carries names that may be unbound
         self.loops = 0
 
@@ -144,14 +152,25 @@ class _Hooks:
             return self._hooked(node) if unsure and not node.id.startswith(PREFIX) else node
         if isinstance(node, ast.Lambda) and not any(a.arg == PREFIX for a in node.args.args):
             return node
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            sure = sure | {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
-        self._fields(node, sure)
+        if isinstance(node, _COMPREHENSIONS):
+            self._comprehension(node, sure)
+        else:
+            self._fields(node, sure)
         return node
+
+    def _comprehension(self, node: Any, sure: frozenset[str]) -> None:
+        first = node.generators[0]
+        around = self._hooked_in(first.iter, sure)  # evaluated in the scope around
+        first.iter = ast.Constant(None)
+        self.scopes += isinstance(node, _SCOPES)
+        self._fields(node, sure | {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)})
+        self.scopes -= isinstance(node, _SCOPES)
+        first.iter = around
 
     def _hooked(self, node: ast.Name) -> ast.expr:
         function = ast.Attribute(ast.Name(self.runtime, ast.Load()), "bound", ast.Load())
-        return ast.copy_location(ast.Call(function, [node, ast.Constant(node.id)], []), node)
+        is_free = [ast.Constant(True)] if self.scopes else []
+        return ast.copy_location(ast.Call(function, [node, ast.Constant(node.id), *is_free], []), node)
 
 
 def _breaks(statements: Sequence[ast.stmt]) -> bool:

@@ -28,9 +28,9 @@ class TracedMaybe:
         self.value = value
         self.flag = flag
 
-    def read(self, name: str) -> Any:
+    def read(self, name: str, is_free: bool) -> Any:
         """The value, which the program checks to be there."""
-        active.current().call(prims.check_bound, (self.flag, name), {})
+        active.current().call(prims.check_bound, (self.flag, name, is_free), {})
         return self.value
 
     def _unhooked(self, *_: Any) -> Any:

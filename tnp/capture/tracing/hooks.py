@@ -163,9 +163,9 @@ class Runtime(ControlFlow):
     text = staticmethod(text)
     text_by = staticmethod(text_by)
 
-    def bound(self, x: Any, name: str) -> Any:
-        """``x``, what the variable ``name`` is bound to, where that may be nothing."""
-        return x.read(name) if type(x) is TracedMaybe else x
+    def bound(self, x: Any, name: str, is_free: bool = False) -> Any:
+        """``x``, what the variable ``name`` is bound to, where that may be nothing; ``is_free``: in another scope's code."""
+        return x.read(name, is_free) if type(x) is TracedMaybe else x
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""

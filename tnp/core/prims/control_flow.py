@@ -159,13 +159,18 @@ def assert_(condition: Any, /, *message: Any) -> None:
 
 
 @prim(OpTags.EFFECT, OpTags.MAY_RAISE)
-def check_bound(is_bound: Any, name: str, /) -> None:
-    """Raises what reading the unbound variable ``name`` raises at run time, unless ``is_bound``, a number, is true."""
+def check_bound(is_bound: Any, name: str, is_free: bool = False, /) -> None:
+    """Raises what reading the unbound variable ``name`` raises at run time, unless ``is_bound``, a number, is true. For
+    ``is_free``, see :func:`unbound_error`."""
     check(is_number(is_bound), lambda: "check_bound needs a number", TypeError)
 
 
-def unbound_error(name: str) -> UnboundLocalError:
-    """What Python raises where the variable ``name`` of a function is read and not bound."""
+def unbound_error(name: str, is_free: bool = False) -> NameError:
+    """What Python raises where the variable ``name`` of a function is read and not bound. ``is_free``: it is read in a
+    scope of its own, such as a generator's."""
+    if is_free:
+        where = "where it is not associated with a value in enclosing scope"
+        return NameError(f"cannot access free variable '{name}' {where}")
     return UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
 
 

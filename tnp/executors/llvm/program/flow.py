@@ -462,5 +462,5 @@ def _assert(p: Program, b: BoundSymbol) -> None:
 
 @step("check_bound")
 def _check_bound(p: Program, b: BoundSymbol) -> None:
-    is_bound, name = b.args
-    p.check(condition(p, p.value(is_bound)), lambda: unbound_error(name))
+    is_bound, *read = b.args
+    p.check(condition(p, p.value(is_bound)), lambda: unbound_error(*read))

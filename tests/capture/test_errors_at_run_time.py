@@ -139,6 +139,13 @@ def product_for_nothing(a, b):
     a + a.item(0) * a.item(0)
 
 
+def large_product_for_nothing(a, b):
+    a + a.item(0) * a.item(0)
+    if (b == 3).any():
+        b *= 2
+    return b
+
+
 def divided_for_nothing(a, b):
     if b.sum():
         int(b[0, 0]) % 0
@@ -154,7 +161,14 @@ def written_then_unknown_attribute(a, b):
 
 
 @pytest.mark.parametrize(
-    "f", [stored_after_an_index, product_for_nothing, divided_for_nothing, written_then_unknown_attribute]
+    "f",
+    [
+        stored_after_an_index,
+        product_for_nothing,
+        large_product_for_nothing,
+        divided_for_nothing,
+        written_then_unknown_attribute,
+    ],
 )
 def test_what_raises_raises_where_it_stands(f):
     jitted = tnp.jit(f)
@@ -170,3 +184,47 @@ def test_what_raises_raises_where_it_stands(f):
                     outcome = repr(error)
             found.append(repr((outcome, a, b)))
         assert found[1] == found[0]
+
+
+def at_indices(x, i, value):
+    if x[0] > 0:
+        x[np.array([i, 1])] = value
+    return x
+
+
+def at_an_index(x, i, value):
+    if x[0] > 0:
+        x[i] = value
+    return x
+
+
+def at_an_array_without_dimensions(x, i, value):
+    if x[0] > 0:
+        x[np.asarray(i)] = value
+    return x
+
+
+def at_two_indices(x, i, value):
+    if x[0] > 0:
+        x.reshape(5, 1)[i, np.array([0, 0])] = value
+    return x
+
+
+@pytest.mark.parametrize("f", [at_indices, at_an_index, at_an_array_without_dimensions, at_two_indices])
+@pytest.mark.parametrize("dtype", [np.int16, np.int64, np.float64])
+def test_the_first_of_two_errors_of_a_store(f, dtype):
+    """NumPy looks at one array of indices when it has converted the value, at other indices before."""
+    jitted = tnp.jit(f)
+    for i in (2, -7, 7):
+        for value in (3, 2.5, np.inf, np.nan, 2**40, np.float64(np.inf), np.int64(2**20)):
+            found = []
+            for g in (f, jitted):
+                x = np.ones(5, dtype)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RuntimeWarning)
+                    try:
+                        outcome = g(x, i, value)
+                    except Exception as error:
+                        outcome = repr(error)
+                found.append(repr((outcome, x)))
+            assert found[1] == found[0]

@@ -351,6 +351,25 @@ def test_a_store_before_an_error_is_kept():
         assert_same(mine, eagers)
 
 
+@pytest.mark.parametrize("i", [1, 7])
+def test_errors_of_what_is_unread_in_a_branch_are_kept(i):
+    def f(x, flag, i):
+        x[x >= 2] += 1
+        if flag:
+            np.array([2.0, 1])[[1, i]]
+        return x
+
+    for flag in (np.float32(0), np.float32(1)):
+        mine, eagers = np.arange(4.0), np.arange(4.0)
+        if i == 7 and flag:
+            for g, a in ((tnp.jit(f), mine), (f, eagers)):
+                with pytest.raises(IndexError, match="index 7 is out of bounds"):
+                    g(a, flag, i)
+        else:
+            tnp.jit(f)(mine, flag, i), f(eagers, flag, i)
+        assert_same(mine, eagers)
+
+
 OPERATIONS = ("x[m] = y[m] * 2", "x[m] += y[m]", "x[~m] = 0", "x[k] -= x[k] / 2", "y[m] = x[m]", "s = s + x[k].sum()",
               "m = m & (x > y)", "x[m] = -x[m]", "s = s + x[m].max(initial=0.0)", "s = s + x[x >= x.min()].min()", "y = y + x", "t = x[m]", "x[0] = x[k].size", "y[1:] = x[:-1]",
               "x[m & k] = y[m & k] + 1", "y[k] = s", "m[2:] = k[2:]", "x[m] = x[m][::-1]")  # fmt: skip

@@ -99,9 +99,15 @@ def unread(trace: Trace) -> set[str]:
 
 
 def unneeded(trace: Trace) -> set[str]:
-    """The results that no result of the program and no effect depends on."""
+    """The results that no result of the program and no effect depends on, those in loops and branches included."""
     needed: set[str] = set()
     found: set[str] = set()
+
+    def inside(body: Trace) -> Trace:
+        found.update(unneeded(body))
+        return body
+
+    in_bodies(inside, trace)
     for b in reversed(trace.bound_symbols):
         outputs = {p.name for p in b.flat_outputs}
         if _is_needed_for_itself(b) or not outputs.isdisjoint(needed):
@@ -126,14 +132,19 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
             bsym.sym is prims.unpack_trivial
             or _is_needed_for_itself(bsym)
             or any(p.name in needed for p in bsym.flat_outputs)
-            or (
-                may_raise(bsym)
-                and (kept_if_raising is None or any(p.name in kept_if_raising for p in bsym.flat_outputs))
-            )
+            or (may_raise(bsym) and (kept_if_raising is None or _raises_for(bsym, kept_if_raising)))
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
     return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, reversed(kept))
+
+
+def _raises_for(bsym: BoundSymbol, names: Container[str]) -> bool:
+    """Whether a symbol that may raise makes one of the ``names``, or has such a symbol in its bodies."""
+    if any(p.name in names for p in bsym.flat_outputs):
+        return True
+    inside = (b for body in bodies_of(bsym) for b in body.bound_symbols) if is_control_flow(bsym) else ()
+    return any(may_raise(b) and _raises_for(b, names) for b in inside)
 
 
 def _made_where_errors_raise(trace: Trace) -> set[str]:

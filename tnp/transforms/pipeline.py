@@ -53,11 +53,14 @@ class Backend:
         self.conversions = conversions
         #: the executor that runs functions of the language as they are
         self.whole_functions_of = whole_functions_of
+        #: whether a trace is a part of a program, from which what is dead has gone: what is unread is there for its errors
+        self.is_part = False
 
     def run_unfused(self, trace: Trace) -> Callable[..., Any]:
         """``trace`` compiled for the executors of single operations alone."""
         alone = copy(self)
         alone.executors = tuple(e for e in self.executors if not e.is_fusing)
+        alone.is_part = True
         return compile_trace(trace, alone)[-1].python_callable()
 
 
@@ -84,6 +87,8 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     if check.enabled():
         check_trace(trace)
     for name, f in passes:
+        if backend.is_part and f is dead_code:
+            continue
         made = timed_pass(name, f, traces[-1])
         if made is not traces[-1]:
             traces.append(made)

@@ -35,6 +35,23 @@ def test_every_length(n):
         assert np.array_equal(mine, eagers)
 
 
+def backwards(x, y):
+    x += x
+    return np.sqrt(abs(x)) + y[::-1], np.arange(len(x))[::-1] * x
+
+
+@pytest.mark.parametrize("n", (2, 340, *LENGTHS))
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float64"])
+def test_loops_backwards_through_memory(n, dtype):
+    """They are run from the last position on; on 340 int16 of 512 bits LLVM ended the process."""
+    base = (np.arange(n) % 50).astype(dtype)
+    mine, eagers = base.copy()[::-1], base.copy()[::-1]
+    for result, expected in zip(tnp.jit(backwards)(mine, base), backwards(eagers, base), strict=True):
+        assert result.dtype == expected.dtype
+        np.testing.assert_allclose(result, expected, rtol=1e-3 if dtype == "int8" else 1e-6)
+    assert np.array_equal(mine, eagers)
+
+
 @pytest.mark.parametrize("columns", [7, 104, 2049, 5000])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_every_number_of_columns(columns, dtype):

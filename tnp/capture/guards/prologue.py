@@ -173,6 +173,8 @@ class Prologue:
         #: of the values a function that says whether others are of their kinds, surely if it says so
         self._alike: dict[str, tuple[Any, list[str]]] = {}
         self._make_alike: Callable[[list[Any]], Callable[..., bool] | None] | None = None
+        #: these functions, by the expressions of what they look at: the values are not kept
+        self._checks: dict[tuple[str, ...], Callable[..., bool] | None] = {}
 
     def copy(self) -> Prologue:
         """The steps so far, to go on from."""
@@ -253,13 +255,13 @@ class Prologue:
         return [s for s in self.steps if isinstance(s, Guard)]
 
     def python(
-        self, inputs: list[str], checks: list[list[ArrayKind]] | None = None, alike: list[list[Any]] | None = None
+        self, inputs: list[str], checks: list[list[ArrayKind]] | None = None, alike: list[tuple[str, ...]] | None = None
     ) -> str:
         """The prologue as source: returns the program's result, or ``MISS``.
 
         With ``checks``, arrays are first looked at by functions ``fits0``, ``fits1``, …, which return ``None`` if they do
         not find what they were made for; that is appended to ``checks``. With ``alike``, those of :meth:`check_together` are
-        by ``alike0``, …, to which the values are appended.
+        by ``alike0``, …; the expressions of those are appended to ``alike``.
         """
         lines = [f"def prologue({', '.join(self.variables)}):"]
         body: list[str] = []
@@ -294,7 +296,7 @@ class Prologue:
                 assert alike is not None
                 slow = " and ".join(c for conditions in waiting.values() for c in conditions)
                 body.append(f"if not alike{len(alike)}({', '.join(waiting)}) and not ({slow}): return MISS")
-                alike.append([self._alike[e][0] for e in waiting])
+                alike.append(tuple(waiting))
                 waiting.clear()
 
         for step in self.steps:
@@ -338,10 +340,14 @@ class Prologue:
             inputs = [f"({sizes})", *inputs]
         context = {**self.context, "computation": computation}
         checks: list[list[ArrayKind]] = []
-        groups: list[list[Any]] = []
+        groups: list[tuple[str, ...]] = []
         self.python(inputs, checks, groups)
         made = [make_check(kinds) for kinds in checks] if make_check is not None else [None] * len(checks)
-        alike = [self._make_alike(values) for values in groups] if self._make_alike is not None else []
+        for group in groups:
+            if group not in self._checks:
+                assert self._make_alike is not None
+                self._checks[group] = self._make_alike([self._alike[e][0] for e in group])
+        alike = [self._checks[group] for group in groups]
         quick = None not in made, None not in alike
         source = self.python(inputs, [] if quick[0] else None, [] if quick[1] else None)
         context.update({f"fits{i}": check for i, check in enumerate(made)})

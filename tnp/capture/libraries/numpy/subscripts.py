@@ -52,7 +52,7 @@ class Subscripts(Library):
             _check_depth(value, len(a.shape_))
             tracer.store(a, value)
             return
-        key = _static_key(tracer, key)
+        key = _static_key(tracer, _with_scalars(tracer, key))
         tracer.flush_if_dynamic(key)
         key_value = tracer.value(key, {})
         if clang.is_basic(key_value):
@@ -67,7 +67,10 @@ class Subscripts(Library):
             return
         tracer.before_raising()
         key_value = tracer.value(key, {})
-        _read_first(a, key_value, value)
+        if (
+            len(a.shape_) > 1 or type(key) is tuple
+        ):  # NumPy looks at one array of indices when it has converted the value
+            _read_first(a, key_value, value)
         new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         tracer.store_updated(a, updated)
@@ -104,10 +107,25 @@ class Subscripts(Library):
 
 def _read_first(a: TracedArray, key: Any, value: Any) -> None:
     """Reads the elements that a number is about to be stored to, if it may not fit: a wrong index raises before that, as in NumPy."""
-    may_not_fit = type(value) is TracedNumber and a._element_type.kind in "iu"
-    if may_not_fit and not (value.proxy.python_type is int and a._element_type.itemsize == 8):
+    dtype = a._element_type
+    if type(value) is TracedNumber:
+        may_not_fit = dtype.kind in "iu" and not (value.proxy.python_type is int and dtype.itemsize == 8)
+    else:
+        may_not_fit = (
+            type(value) is TracedArray and value.scalar and dtype.kind == "i" and not _holds(dtype, value._element_type)
+        )
+    if may_not_fit:
         if any(isinstance(k, Proxy) for k in (key if type(key) is tuple else (key,))):
             lnp.getitem(a.__tnp_value__(), key)
+
+
+def _with_scalars(tracer: Tracer, key: Any) -> Any:
+    """A key that elements are stored to, with scalars for arrays without dimensions, which NumPy takes for integers."""
+    if type(key) is tuple:
+        return tuple([_with_scalars(tracer, k) for k in key])
+    if type(key) is TracedArray and not key.scalar and not key.shape_ and key._element_type.kind in "iu":
+        return tracer.call(lnp.getitem, (key, ()), {})
+    return key
 
 
 def _static_key(tracer: Tracer, key: Any) -> Any:

@@ -143,11 +143,15 @@ class Body:
             yield i
 
     @contextmanager
-    def together(self, run: Sequence[Var], part: Part | None = None, **options: Any) -> Iterator[str]:
-        """One loop over all of ``run``, variables over which positions in every memory advance evenly, or part of it."""
-        with self.loop(*(part or ("0", str(math.prod(v.limit for v in run)))), **options) as i:
+    def together(
+        self, run: Sequence[Var], part: Part | None = None, *, from_last: bool = False, **options: Any
+    ) -> Iterator[str]:
+        """One loop over all of ``run``, variables over which positions in every memory advance evenly, or part of it. With
+        ``from_last``, the last position comes first."""
+        limit = math.prod(v.limit for v in run)
+        with self.loop(*(part or ("0", str(limit))), **options) as i:
             self.known[-1].update(dict.fromkeys(run[:-1], "0"))
-            self.known[-1][run[-1]] = i
+            self.known[-1][run[-1]] = self.code.op(f"sub nsw i64 {limit - 1}, {i}") if from_last else i
             yield i
 
     @contextmanager

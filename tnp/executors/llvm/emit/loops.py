@@ -14,6 +14,7 @@ from tnp.executors.llvm.emit.columns import ROWS, Columns
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
     blocks_of,
+    goes_backwards,
     innermost,
     part_of,
     parts_of,
@@ -99,10 +100,12 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     per_iteration = sum(s.cost() * s.iterations() for s in nest.statements()) / limit
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
     if alone:
-        parts = parts_of(module, list(nest.statements()), limit)
+        statements = list(nest.statements())
+        parts = parts_of(module, statements, limit)
+        backwards = goes_backwards(module, first, statements)
         with ExitStack() as loops:
             i = loops.enter_context(body.loop("%begin", "%end")) if parts.count > 1 else "0"
-            loops.enter_context(body.together(first, parts.part(body, i)))
+            loops.enter_context(body.together(first, parts.part(body, i), from_last=backwards))
             _emit_groups(body, nest)
         return module.call(body.finish(), parts.count, per_iteration * parts.length)
     runs = [first, *others]

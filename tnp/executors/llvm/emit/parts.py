@@ -28,6 +28,7 @@ __all__ = [
     "Tail",
     "blocks_of",
     "even_length",
+    "goes_backwards",
     "innermost",
     "least",
     "part_of",
@@ -186,7 +187,7 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
     if ahead and length <= limit:
         parts = Parts(limit, length, -(-limit // length), True)
     if not parts.overlaps:
-        with body.together(run, vectors=parts.vectors):
+        with body.together(run, vectors=parts.vectors, from_last=goes_backwards(body.module, run, statements)):
             yield
         return
     with body.loop("0", str(parts.count)) as i:
@@ -194,6 +195,16 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
         ask_for_part(body, ahead, part.begin, parts.length)
         with body.together(run, part):
             yield
+
+
+def goes_backwards(module: Module, run: Sequence[Var], statements: Sequence[Statement]) -> bool:
+    """Whether a loop, whose iterations may be run in any order, goes through memory backwards, as over ``x[::-1]``: from its last
+    position on it takes vectors as they lie there."""
+    if any(s.reduced or s.ordered for s in statements):
+        return False
+    accesses = [(module.memories.get(module.plan.memory_of(a.node)), a.at) for s in statements for a in s.accesses()]
+    steps = {memory.offset(at).terms.get(run[-1], 0) for memory, at in accesses if memory is not None}
+    return min(steps, default=0) < 0 and max(steps) <= 0
 
 
 def _vector(statements: Sequence[Statement]) -> int:

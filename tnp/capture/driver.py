@@ -238,7 +238,9 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    inputs.proxies = inputs.with_sizes([*trace.bound_symbols, prims.python_return.bind(output, output=None)])
+    is_differentiated = differentiate is not None and gradients is not None and bool(gradients.roots)
+    ending = prims.python_return.bind(output, output=None)
+    inputs.proxies = inputs.with_sizes([*trace.bound_symbols, ending], all_roots=is_differentiated)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
@@ -246,7 +248,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     trace.output = output
     trace.bound_symbols[:0] = unpacking
     differentiated = None
-    if differentiate is not None and gradients is not None and gradients.roots:
+    if is_differentiated:
+        assert differentiate is not None and gradients is not None
         differentiated = differentiate(trace, gradients.roots)
     guard_numbers(trace, trace.value_guards.values(), inputs)
     return differentiated

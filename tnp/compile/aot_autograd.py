@@ -53,7 +53,7 @@ class Training:
             [names.index(p.name) for p in made.inner],
             self._make_differentiable,
             len(self.names),
-            [(sizes.concrete(p.shape, "a gradient"), to_torch_dtype(p.dtype)) for p in made.outputs],
+            [(p.shape if sizes.is_known(p.shape) else None, to_torch_dtype(p.dtype)) for p in made.outputs],
         )
 
     def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[[list[Any]], Any], list[int]] | None:

@@ -29,7 +29,7 @@ class Differentiable:
     cotangents, a function of a list, which it may empty, of what was saved and these cotangents, and the positions among the inputs of the
     cotangents that it returns; or ``None`` if it needs those of all results. ``inner`` are the numbers of those saved values that autograd sees as results
     behind the others, and ``make_differentiable`` is as ``make_backward``, for a function that autograd differentiates. There are ``count``
-    inputs, and ``kinds`` are the shapes and dtypes of the results.
+    inputs, and ``kinds`` are the shapes (``None``: those of the call) and dtypes of the results.
     """
 
     def __init__(
@@ -41,11 +41,12 @@ class Differentiable:
         inner: Sequence[int],
         make_differentiable: _Maker,
         count: int,
-        kinds: Sequence[tuple[Sequence[int], torch.dtype]],
+        kinds: Sequence[tuple[Sequence[int] | None, torch.dtype]],
     ) -> None:
         self.forward = forward
         self.count = count
         self.kinds = tuple(kinds)
+        self.has_own_shapes = any(shape is None for shape, _ in kinds)
         self.finish = finish
         self.is_tensor = tuple(is_tensor)
         self.all_tensors = all(is_tensor)
@@ -64,8 +65,8 @@ class Differentiable:
             results = results[: -len(self.inner)]
         return self.finish(*results, *others)
 
-    def backward(self, saved: list[Any], cotangents: Sequence[Any]) -> list[Any]:
-        """The cotangents of the inputs. Takes what is ``saved`` out of the list."""
+    def backward(self, saved: list[Any], cotangents: Sequence[Any], shapes: Sequence[Any] | None) -> list[Any]:
+        """The cotangents of the inputs. Takes what is ``saved`` out of the list; ``shapes`` are those of the results in this call."""
         given = tuple(i for i, g in enumerate(cotangents) if g is not None)
         found: list[Any] = [None] * self.count
         if not given:
@@ -86,7 +87,7 @@ class Differentiable:
             if given not in known:
                 known[given] = make(given)
             made = known[given]
-            kinds = self.kinds
+            kinds = list(zip(shapes or [s for s, _ in self.kinds], [d for _, d in self.kinds]))
             cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, kinds)]
         program, positions = made
         saved += [_plain(cotangents[i]) for i in given]
@@ -132,6 +133,7 @@ class _Function(torch.autograd.Function):
         if rest:
             others += rest
         ctx.program = program
+        ctx.shapes = [x.shape for x in results] if program.has_own_shapes else None
         ctx.set_materialize_grads(False)
         if program.all_tensors:
             ctx.save_for_backward(*saved)
@@ -154,7 +156,7 @@ class _Function(torch.autograd.Function):
         on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()
         on_cpu = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
         with on_cpu, on_cuda:
-            return (None, None, *program.backward(saved, cotangents))
+            return (None, None, *program.backward(saved, cotangents, ctx.shapes))
 
 
 def _is_cleared(ctx: Any) -> bool:

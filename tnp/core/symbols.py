@@ -45,6 +45,7 @@ __all__ = [
     "present",
     "provable",
     "relations_of",
+    "roots",
     "slice_length",
     "value_of",
 ]
@@ -76,7 +77,7 @@ class Relations:
 
     def specialized(self) -> list[NumberProxy]:
         """The symbols that decide a number which the program fixes to one value."""
-        names = {root.name for number in self._fixed for root in _roots(number)}
+        names = {root.name for number in self._fixed for root in roots(number)}
         return [n for n in self.symbols if n.name in names]
 
     def fix(self, number: NumberProxy) -> None:
@@ -117,7 +118,7 @@ class Relations:
         return is_less
 
 
-def _roots(number: float | NumberProxy) -> Iterator[NumberProxy]:
+def roots(number: Any) -> Iterator[NumberProxy]:
     """The symbols that a number is computed of."""
     if isinstance(number, (int, float)):
         return
@@ -125,7 +126,7 @@ def _roots(number: float | NumberProxy) -> Iterator[NumberProxy]:
         yield number
     else:
         for part in number.origin[1]:
-            yield from _roots(part)
+            yield from roots(part)
 
 
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tnp.core import prims
+from tnp.core import prims, symbols
 from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
@@ -36,6 +36,8 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
     if bsym.sym in (prims.unpack_trivial, prims.python_del):
         return
     for p in bsym.flat_inputs:
+        if p.name not in defined and symbols.is_symbol(p) and all(n.name in defined for n in symbols.roots(p)):
+            continue  # made of sizes that are there, where an executor's operation takes it
         if p.name not in defined:
             raise TraceCheckError(f"{p.name} is used before it is defined, in\n{bsym}\nof\n{trace}")
         if isinstance(p, TensorProxy) and defined[p.name] != p.type_string():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tnp.core import prims
+from collections.abc import Iterator
+from typing import Any
+
+from tnp.core import prims, symbols
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol
@@ -15,7 +18,8 @@ __all__ = ["define_sizes"]
 def define_sizes(trace: Trace) -> Trace:
     """The trace with each size that an operation takes as a number read from the first array that has it.
 
-    A size that is computed (the product of two) is defined by its computation where the trace shows that.
+    A size that is computed (the product of two) is defined by its computation where the trace shows that. A symbolic size that no
+    array has is computed of those that it is made of.
     """
     return _define(trace, {p.name for p in trace.args})
 
@@ -27,12 +31,18 @@ def _define(trace: Trace, given: set[str]) -> Trace:
     if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
     defined = given | {p.name for p in trace.args}
+    inputs = {p.name: p for b in trace.bound_symbols for p in b.flat_inputs if symbols.is_symbol(p)}
+    used.update(part.name for p in inputs.values() if p.name not in defined for part in _made_of(p))
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
-        if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:
-            continue  # read already, from an inner array of a decomposed symbol
+        if b.flat_outputs and all(isinstance(p, NumberProxy) and p.name in defined for p in b.flat_outputs):
+            if b.operation is prims.size or all(map(symbols.is_symbol, b.flat_outputs)):
+                continue  # read or computed already, for an inner array of a decomposed symbol
         if is_control_flow(b):
             b = map_bodies(lambda body: _with_own_sizes(body, defined), b)
+        for p in b.flat_inputs:
+            if symbols.is_symbol(p) and p.name not in defined:
+                lines += _computed(p, defined)
         lines.append(b)
         defined.update(p.name for p in b.flat_outputs)
         for p in b.flat_outputs:
@@ -42,6 +52,26 @@ def _define(trace: Trace, given: set[str]) -> Trace:
                     lines[-1].location = b.location
                     defined.add(n.name)
     return trace if lines == trace.bound_symbols else Trace.like(trace, lines)
+
+
+def _made_of(n: Any) -> Iterator[NumberProxy]:
+    """A size, and those that it is made of."""
+    if isinstance(n, NumberProxy):
+        yield n
+        for part in n.origin[1] if n.origin is not None else ():
+            yield from _made_of(part)
+
+
+def _computed(n: NumberProxy, defined: set[str]) -> Iterator[BoundSymbol]:
+    """The operations that compute a size of those that are ``defined``, to which it is added."""
+    if n.name in defined or n.origin is None:
+        return
+    operation, args = n.origin
+    for part in args:
+        if isinstance(part, NumberProxy):
+            yield from _computed(part, defined)
+    yield prims.registry[operation].bind(*args, output=n)
+    defined.add(n.name)
 
 
 def _with_own_sizes(body: Body, defined: set[str]) -> Body:

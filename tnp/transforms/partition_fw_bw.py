@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.core import languages, prims, sizes, views
+from tnp.core import languages, prims, symbols, views
 from tnp.core.activity import add_dependents, add_sources, is_differentiable
 from tnp.core.errors import GradientError, NeedsEager
 from tnp.core.gradient_marks import DETACHED, IS_TRAINING, RECOMPUTABLE
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
+from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
@@ -75,6 +76,7 @@ class Partition:
             views.memory_roots(self.joint.forward),
             self._may_repeat,
         )
+        self.saved += _sizes_of(self.joint.walk, trace.args, self.saved)
         names = {p.name for p in inputs}
         add_dependents(self.joint.forward, names, DETACHED.of(trace))
         #: what is saved and depends on the inputs
@@ -203,7 +205,7 @@ def partition(trace: Trace, requiring: set[str]) -> Partition | None:
     if not outputs:
         raise NeedsEager("it returns nothing but views of arguments that require gradients")
     for b in trace.body:
-        if any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_outputs):
+        if any(isinstance(p, TensorProxy) and symbols.extents(p.shape) is None for p in b.flat_outputs):
             raise NeedsEager("it computes gradients through a length that is known only when the program runs")
     chosen = {p.name for p in outputs} | seen
     inputs = [p for p in trace.args if isinstance(p, TensorProxy) and p.name in requiring]
@@ -351,10 +353,25 @@ def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
 
 
 def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
-    """The values of the program that the walk back reads, in order."""
+    """The values of the program that the walk back reads, in order; not symbolic sizes, which are made of those that are saved."""
     own = {p.name for p in joint.seeds} | {p.name for b in walk for p in b.flat_outputs}
     read = [*(p for b in walk for p in b.flat_inputs), *joint.found]
-    return list({p.name: p for p in read if p.name not in own}.values())
+    return list({p.name: p for p in read if p.name not in own and not symbols.is_symbol(p)}.values())
+
+
+def _sizes_of(walk: Iterable[BoundSymbol], arguments: Iterable[Proxy], saved: Iterable[Proxy]) -> list[Proxy]:
+    """The symbolic sizes among the arguments of which all others are made that the walk back may read, and that are not ``saved``."""
+    there = {p.name for p in saved}
+    sizes = [p for p in arguments if symbols.is_symbol(p) and p.name not in there]
+    if not sizes:
+        return []
+    read: set[str] = set()
+    for b in walk:
+        for part in with_parts(b):
+            for p in (*part.flat_inputs, *part.flat_outputs):
+                dims = p.shape if isinstance(p, TensorProxy) else (p,)
+                read.update(root.name for n in dims if symbols.is_symbol(n) for root in symbols.roots(n))
+    return [p for p in sizes if p.name in read]
 
 
 def _is_repeatable(b: BoundSymbol) -> bool:
@@ -377,6 +394,6 @@ def _computing(
         if not may(b):
             return None
         needed -= {p.name for p in b.flat_outputs}
-        needed |= {p.name for p in b.flat_inputs} - available
+        needed |= {p.name for p in b.flat_inputs if not symbols.is_symbol(p)} - available
         found.append(b)
     return None if needed else found[::-1]

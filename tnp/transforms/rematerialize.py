@@ -10,10 +10,11 @@ least.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tnp.core import sizes
+from tnp.core import symbols
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
@@ -74,9 +75,9 @@ _DEAR = (OpTags.EFFECT, OpTags.RANDOM, OpTags.MAY_RAISE, OpTags.CONTROL_FLOW, Op
 
 
 def _bytes(p: Proxy) -> int:
-    if not isinstance(p, TensorProxy) or not sizes.is_known(p.shape):
+    if not isinstance(p, TensorProxy) or any(symbols.value_of(n) is None for n in p.shape):
         return _FREE
-    return max(_FREE, p.numel * p.dtype.itemsize)
+    return max(_FREE, math.prod(map(symbols.present, p.shape)) * p.dtype.itemsize)
 
 
 _Node = tuple[str, int]

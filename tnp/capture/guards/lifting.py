@@ -247,8 +247,9 @@ class Inputs:
         self.dimensions[made.name] = source.description, dim
         return made
 
-    def with_sizes(self, bsyms: Iterable[BoundSymbol]) -> list[Proxy]:
-        """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does."""
+    def with_sizes(self, bsyms: Iterable[BoundSymbol], *, all_roots: bool = False) -> list[Proxy]:
+        """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does. With
+        ``all_roots``, those too of which others are made."""
         if not self.prologue.relations.symbols:
             return self.proxies
         defined = {p.name for p in self.proxies}
@@ -260,6 +261,8 @@ class Inputs:
             for p in b.flat_outputs:
                 if p.name not in found:
                     defined.add(p.name)
+        roots = self.prologue.relations.symbols if all_roots else ()
+        found.update((n.name, n) for n in roots if n.name not in {p.name for p in self.proxies})
         for name, p in found.items():
             assert isinstance(p, NumberProxy)
             self.expressions[name] = p.text

@@ -142,6 +142,10 @@ def _of_function(f: types.FunctionType, name: str) -> Any:
     active.current().inputs.functions.check((f,))
     if not is_user_function(f) or name in _UNCHANGING_NAMES:
         return value
+    if name == "__code__":
+        inputs = active.current().inputs
+        inputs.guard_identity(value, Source(inputs.functions.name_of(f), f"function {f.__name__}").attribute(name))
+        return value
     if name not in f.__dict__:
         raise NeedsEager(f"it reads {name} of the function {f.__name__}")
     return _lift(value, f, "function", name)

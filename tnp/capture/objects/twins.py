@@ -122,16 +122,31 @@ def traced_members(kind: type) -> dict[str, Any]:
     return found
 
 
-def _runs_code_when_subclassed(kind: type) -> bool:
-    made_by = [class_attribute(type(kind), name) for name in ("__new__", "__init__", "__prepare__")]
-    return any(_keeps_a_record(getattr(f, "__func__", f)) for f in (kind.__init_subclass__, *made_by))
+def _is_made_by_a_library(kind: type) -> bool:
+    return any(_keeps_a_record(class_attribute(type(kind), name)) for name in ("__new__", "__init__", "__prepare__"))
 
 
 def _keeps_a_record(function: Any) -> bool:
     """Whether what makes a class may put it into a registry, as metaclasses of libraries do; those of the standard library do not."""
+    function = getattr(function, "__func__", function)
     if type(function) is not types.FunctionType:
         return False
     return (function.__module__ or "").partition(".")[0] not in sys.stdlib_module_names
+
+
+class _Unannounced:
+    """As the first base of a class, this keeps the others from being told of it."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        pass
+
+
+class _UnannouncedWithDict:
+    """The same for objects that have a ``__dict__``: bases are replaced by bases of the same layout only."""
+
+    __init_subclass__ = _Unannounced.__dict__["__init_subclass__"]
 
 
 def make_class(kind: type, body: dict[str, Any]) -> type:
@@ -139,8 +154,8 @@ def make_class(kind: type, body: dict[str, Any]) -> type:
 
     Raises :class:`NeedsEager` where that is not possible.
     """
-    if _runs_code_when_subclassed(kind):
-        raise NeedsEager(f"{kind.__name__} runs code where a class inherits from it")
+    if _is_made_by_a_library(kind):
+        raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
     same = {
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
@@ -148,7 +163,12 @@ def make_class(kind: type, body: dict[str, Any]) -> type:
         "_tnp_twin_of": kind,
     }
     try:
-        return type(kind)(kind.__name__, (kind,), {**same, **body})
+        if not _keeps_a_record(kind.__init_subclass__):
+            return type(kind)(kind.__name__, (kind,), {**same, **body})
+        first = _UnannouncedWithDict if kind.__dictoffset__ else _Unannounced
+        made: type = type(kind)(kind.__name__, (first, kind), {**same, **body})
+        made.__bases__ = (kind,)
+        return made
     except TypeError as error:
         raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
 

@@ -73,7 +73,7 @@ class LLVMExecutor(FusionExecutor):
             return False
         if bsym.subsymbols:
             return any(map(self.needs_known_sizes, bsym.subsymbols))
-        return bsym.sym.name in RULES
+        return bsym.sym.name in RULES and not any(_is_tensor(p) for p in bsym.flat_outputs)
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
@@ -132,6 +132,11 @@ def _prims(bsym: BoundSymbol) -> Iterator[BoundSymbol]:
     """The prims that an operation is made of."""
     for b in bsym.subsymbols:
         yield from _prims(b) if b.subsymbols else (b,)
+
+
+def _is_tensor(p: Any) -> bool:
+    """Whether a value is a tensor, for which PyTorch has a kernel of any size."""
+    return isinstance(p, TensorProxy) and p.lang.name == "torch"
 
 
 def _is_large(p: TensorProxy) -> bool:

@@ -291,6 +291,8 @@ def _own_refuses(call: Call) -> Refusal | None:
     query = call.query
     if query.device.devicetype is not DeviceType.CPU or query.dtype is not float32 or call.attn_mask is not None:
         return Refusal("tnp's attention takes single precision on the CPU, without a mask")
+    if any(type(n) is not int for n in (*query.shape, *call.key.shape)):
+        return Refusal("tnp's attention is chosen by its lengths")
     if call.value.shape[3] != query.shape[3] or not own.takes(query.shape[3], query.shape[2], call.key.shape[2]):
         return Refusal("tnp's attention takes heads of 32 to 128 elements, and keys that fit a thread's stack")
     return None if is_available() else Refusal("tnp's attention needs vectors of 512 bits")
@@ -307,10 +309,11 @@ _ON_CPU = frozenset(("own", "cpu"))
 
 def _choice(call: Call) -> str | Refusal:
     """The kernel that takes a call, or why none does."""
-    refusal = refusal_of(call)
+    is_tensor = isinstance(call.query, TensorProxy)
+    on_cpu = is_tensor and call.query.device.devicetype is DeviceType.CPU and DeviceType.CPU not in CUDA_KERNELS_ON
+    refusal = refusal_of(call, any_size=on_cpu)
     if refusal is not None:
         return refusal
-    on_cpu = call.query.device.devicetype is DeviceType.CPU and DeviceType.CPU not in CUDA_KERNELS_ON
     reasons = []
     for name, refuses in _CHOICES:
         if (name in _ON_CPU) != on_cpu:

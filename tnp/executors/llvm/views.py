@@ -11,7 +11,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule, with_zeros
 from tnp.executors.llvm.index import Index
 
-__all__: list[str] = []
+__all__ = ["only_ones_differ"]
 
 
 @rule("broadcast_in_dim")
@@ -127,12 +127,18 @@ def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> No
     return lowering.view(a, output.shape, where, whole=True)
 
 
+def only_ones_differ(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two shapes are surely the same but for dimensions of 1."""
+    first, second = ([n for n in shape if n != 1] for shape in (a, b))
+    return len(first) == len(second) and all(n == m for n, m in zip(first, second))
+
+
 def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
     """A reshape of symbolic sizes that inserts or drops dimensions of 1. Raises :class:`Refused` for any other."""
+    if not only_ones_differ(a.shape, output.shape):
+        raise Refused("a reshape of symbolic sizes")
     kept = [d for d, n in enumerate(a.shape) if n != 1]
     wanted = [d for d, n in enumerate(output.shape) if n != 1]
-    if len(kept) != len(wanted) or any(not (a.shape[d] == output.shape[e]) for d, e in zip(kept, wanted)):
-        raise Refused("a reshape of symbolic sizes")
     place = dict(zip(kept, wanted))
     return lowering.view(
         a,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 from tnp.executors.base import Refusal, value_of
 
@@ -44,13 +45,14 @@ def call_of(*args: Any, **kwargs: Any) -> Call:
     )
 
 
-def refusal_of(call: Call) -> Refusal | None:
-    """Why no kernel takes the call; ``None`` if one may."""
+def refusal_of(call: Call, *, any_size: bool = False) -> Refusal | None:
+    """Why no kernel takes the call; ``None`` if one may. ``any_size``: kernels take batches and lengths that are symbolic."""
     tensors = [call.query, call.key, call.value, *([] if call.attn_mask is None else [call.attn_mask])]
     if not all(isinstance(t, TensorProxy) for t in tensors):
         return Refusal("an argument is no tensor")
     query, key, value, *masks = tensors
-    if any(type(n) is not int or n == 0 for t in tensors for n in t.shape):
+    lengths = {t.shape[-1] for t in tensors[:3] if t.ndim} if any_size else {n for t in tensors for n in t.shape}
+    if any(type(n) is not int for n in lengths) or any(symbols.value_of(n) in (0, None) for t in tensors for n in t.shape):
         return Refusal("a length that is 0 or known at run time only")
     if len({t.device for t in tensors}) > 1:
         return Refusal("tensors of several devices")
@@ -62,14 +64,15 @@ def refusal_of(call: Call) -> Refusal | None:
         return Refusal("dropout, whose random numbers torch itself draws")
     if call.enable_gqa:
         return Refusal("heads that several queries share")
-    if query.shape[:2] != key.shape[:2] or key.shape[:3] != value.shape[:3] or query.shape[3] != key.shape[3]:
+    q, k, v = (tuple(map(symbols.provable, t.shape)) for t in (query, key, value))
+    if q[:2] != k[:2] or k[:3] != v[:3] or q[3] != k[3]:
         return Refusal("shapes that do not fit without broadcasting")
     for mask in masks:
         if call.is_causal:
             return Refusal("a mask and is_causal at once")
         if mask.dtype.kind != "b" and mask.dtype is not query.dtype:
             return Refusal(f"a mask of {mask.dtype}")
-        fits = all(n in (1, m) for n, m in zip(mask.shape[::-1], call.score_shape[::-1]))
+        fits = all(n == 1 or symbols.provable(n) == symbols.provable(m) for n, m in zip(mask.shape[::-1], call.score_shape[::-1]))
         if mask.ndim > 4 or not fits:
             return Refusal("a mask that does not fit the scores")
     return None

@@ -145,8 +145,9 @@ def _is_large_product(bsym: BoundSymbol, trains: bool) -> bool:
     out = bsym.output
     if out.ndim < 2 or [a.ndim for a in arrays[:2]] != [out.ndim, 2]:
         return False
-    lengths = (out.numel // max(out.shape[-1], 1), *arrays[1].shape) if sizes.is_known(out.shape) else ()
-    return (trains and matmul.goes_to_pool(out.shape, *arrays)) or (bool(lengths) and matmul.is_own(*lengths, *arrays))
+    if trains and matmul.goes_to_pool(out.shape, *arrays):
+        return True
+    return matmul.is_own(sizes.product(out.shape[:-1]), *arrays[1].shape, *arrays)
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

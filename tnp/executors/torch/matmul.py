@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tnp.core import symbols
 from tnp.core.devices import DeviceType
 from tnp.core.proxies import TensorProxy
 from tnp.executors.shared.cpu_kernels import matmul as own
@@ -27,15 +28,22 @@ _KINDS = {torch.float32: "float32", torch.float64: "float64"}
 
 
 def goes_to_pool(shape: Sequence[Any], *operands: Any) -> bool:
-    """Whether a product's result of a shape is large enough for the pool, and its operands of a dtype and a device that it serves."""
-    dtype = _dtype(operands)
-    return dtype is not None and all(type(n) is int for n in shape) and math.prod(shape) * dtype.itemsize >= LARGE
+    """Whether a product's result of a shape is large enough for the pool, and its operands of a dtype and a device that it serves.
+    A symbolic size counts as what it is in the call being traced."""
+    dtype, lengths = _dtype(operands), _lengths(shape)
+    return dtype is not None and lengths is not None and math.prod(lengths) * dtype.itemsize >= LARGE
 
 
 def is_own(m: Any, n: Any, k: Any, *operands: Any) -> bool:
     """Whether tnp's kernel is to multiply ``[m, k]`` and ``[k, n]``."""
-    dtype = _dtype(operands)
-    return dtype is not None and dtype.name == "float32" and own.takes(m, n, k) and own.is_preferred()
+    dtype, lengths = _dtype(operands), _lengths((m, n, k))
+    if dtype is None or dtype.name != "float32" or lengths is None:
+        return False
+    return own.takes(*lengths) and own.is_preferred()
+
+
+def _lengths(shape: Sequence[Any]) -> list[int] | None:
+    return None if any(symbols.value_of(n) is None for n in shape) else list(map(symbols.present, shape))
 
 
 def _dtype(operands: Sequence[Any]) -> Any:

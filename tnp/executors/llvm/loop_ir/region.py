@@ -26,6 +26,7 @@ from tnp.executors.llvm.loop_ir.lowering import lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, Parameter, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
+from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
@@ -60,6 +61,8 @@ def takes(bsym: BoundSymbol) -> bool:
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):
         return False
     name = bsym.sym.name
+    if name == "reshape" and not only_ones_differ(*(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))):
+        return False
     if name not in RULES or not (name in _OTHERS or name in ROWS or name in ELEMENTWISE):
         return False
     return any(rule.checker(bsym) for rule in RULES[name])

@@ -434,3 +434,15 @@ def test_decorated_functions_are_called_as_they_are_written():
     np.testing.assert_array_equal(tnp.jit(g)(x), g(x))
     with pytest.raises(TypeError):
         tnp.jit(g)(x, x)
+
+
+def test_a_complex_constant_is_added_at_indices():
+    def function(x):
+        x = x.copy()
+        np.add.at(x, [1, 1], 1 + 2j)
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        for dtype in ("float32", "float64", "complex128"):
+            check(function, np.ones(3, dtype))

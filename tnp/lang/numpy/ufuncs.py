@@ -328,4 +328,4 @@ def _adds_in_own_dtype(name: str, a: TensorProxy, b: Any) -> bool:
         return True
     if own.kind in "iu":
         return all(d.kind in "iu" for d in loop)
-    return is_number(b) and not isinstance(b, NumberProxy) and bool(own.type(b) == b)
+    return type(b) in (bool, int, float) and bool(own.type(b) == b)

@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 import tnp
+from tests.models.language import GPT, Encoder
 from tnp.api import programs_of
 from tnp.testing import assert_same
 
@@ -222,16 +223,86 @@ def test_shapes_are_of_torchs_class():
         assert_same(jitted(torch.ones(shape)), function(torch.ones(shape)))
 
 
-def test_gradients_of_modules_that_take_any_size():
-    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3))
-    jitted = tnp.jit(model, dynamic=True)
-    for n in (2, 3, 5):
-        found = []
+#: of gradients, what runs eagerly or takes a program a size, as for known sizes
+NO_GRADIENTS = frozenset(("boolean", "inplace", "setitem", "zeros", "shape", "pool", "pool2"))
+#: views of arguments alone, of which autograd has to see the making
+ONLY_VIEWS = frozenset(
+    (
+        "view",
+        "view2",
+        "flatten",
+        "chunk",
+        "split",
+        "split seq",
+        "permute",
+        "slices",
+        "tuple shape",
+        "squeeze",
+        "unflatten",
+        "unfold",
+    )
+)
+
+
+def _with_gradients(function, args):
+    """The tensors that a function returns, and the gradients of its arguments."""
+    for a in args:
+        if a.is_floating_point():
+            a.requires_grad_()
+    out = function(*args)
+    tensors = [x for x in (out if isinstance(out, (tuple, list)) else [out]) if isinstance(x, torch.Tensor)]
+    weighted = [(x * torch.linspace(0.1, 1, x.numel()).view(x.shape)).sum() for x in tensors if x.requires_grad]
+    if weighted:
+        sum(weighted).backward()
+    return [x.detach() for x in tensors], [a.grad for a in args]
+
+
+@pytest.mark.parametrize("name", [n for n in ONE_PROGRAM if n not in NO_GRADIENTS | ONLY_VIEWS])
+def test_gradients_for_all_sizes(name):
+    function = ONE_PROGRAM[name]
+    jitted = tnp.jit(function, dynamic=True, strict=True)
+    names = inspect.signature(function).parameters
+    for n in (5, 8, 13, 8):
+        found = [_with_gradients(f, [MAKERS[p](n) for p in names]) for f in (jitted, function)]
+        assert_same(*found, exact=False, what=f"size {n}")
+    assert len(programs_of(jitted)) == 1
+
+
+SHAPES = [(b, n) for b in (2, 3, 1) for n in (4, 7, 5, 8)]
+
+
+@pytest.mark.parametrize(
+    "model", [GPT(31, 8, layers=2, heads=2, width=16), Encoder(31, 8, layers=2, heads=2, width=16)]
+)
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_transformer_for_all_lengths_and_batches(model, trains):
+    """One program for the first shape, one for its batch and any length, one for any batch, one for batches of one."""
+    jitted = tnp.jit(model)
+    parameters = list(model.parameters())
+    for batch, length in SHAPES:
+        tokens, found = _integers(batch, 31, batch, length), []
         for f in (model, jitted):
-            model.zero_grad()
-            f(_random(n, n, 4)).square().sum().backward()
-            found.append([p.grad.clone() for p in model.parameters()])
-        assert_same(found[1], found[0])
+            with torch.set_grad_enabled(trains):
+                out = f(tokens)
+                out = out["hidden"] if isinstance(out, dict) else out
+                loss = out.square().mean()
+            gradients = torch.autograd.grad(loss, parameters, allow_unused=True) if trains else ()
+            found.append((out.detach(), gradients))
+        assert_same(found[1], found[0], exact=False, what=f"batch {batch}, length {length}")
+    assert len(programs_of(jitted.__tnp_programs__)) == 4
+
+
+def test_gradients_of_gradients_for_all_sizes():
+    function = lambda x, w: torch.tanh(x @ w).square().sum()  # noqa: E731
+    jitted = tnp.jit(function)
+    for n in (3, 5, 8):
+        found = []
+        for f in (function, jitted):
+            x, w = _random(n, n, 4).requires_grad_(), _random(1, 4, 2).requires_grad_()
+            (g,) = torch.autograd.grad(f(x, w), x, create_graph=True)
+            found.append((g.detach(), *torch.autograd.grad(g.square().sum(), (x, w))))
+        assert_same(found[1], found[0], exact=False)
+    assert len(programs_of(jitted)) == 2
 
 
 def test_random_numbers_come_in_the_order_of_memory():

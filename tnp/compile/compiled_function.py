@@ -352,7 +352,8 @@ class Jitted:
                 made = self._program(captured)
                 prologue.guard_relations()  # passes ask more
             seconds = time.perf_counter() - start
-            is_watched = self._dynamic is None and captured.inputs.sizes and not evaluator.steps
+            has_sizes = self._dynamic is None and captured.inputs.sizes
+            is_watched = has_sizes and not evaluator.steps and made.training is None
             run = HotSizes(self, form, made, seconds) if is_watched else made.run
             entry = CacheEntry(
                 form, prologue, run, made.traces, seconds=seconds, training=made.training, graphs=made.graphs

@@ -41,7 +41,7 @@ def _define(trace: Trace, given: set[str]) -> Trace:
         if is_control_flow(b):
             b = map_bodies(lambda body: _with_own_sizes(body, defined), b)
         for p in b.flat_inputs:
-            if symbols.is_symbol(p) and p.name not in defined:
+            if isinstance(p, NumberProxy) and symbols.is_symbol(p) and p.name not in defined:
                 lines += _computed(p, defined)
         lines.append(b)
         defined.update(p.name for p in b.flat_outputs)

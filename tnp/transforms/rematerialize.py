@@ -77,7 +77,8 @@ _DEAR = (OpTags.EFFECT, OpTags.RANDOM, OpTags.MAY_RAISE, OpTags.CONTROL_FLOW, Op
 def _bytes(p: Proxy) -> int:
     if not isinstance(p, TensorProxy) or any(symbols.value_of(n) is None for n in p.shape):
         return _FREE
-    return max(_FREE, math.prod(map(symbols.present, p.shape)) * p.dtype.itemsize)
+    count: int = math.prod(map(symbols.present, p.shape))
+    return max(_FREE, count * p.dtype.itemsize)
 
 
 _Node = tuple[str, int]

@@ -8,6 +8,7 @@ import pytest
 
 import tnp
 from tests.flow_checks import same_as_eager
+from tnp.testing import assert_same
 
 
 class Missing:
@@ -116,3 +117,84 @@ def test_the_dictionary_of_an_object_is_returned():
 
     for made in (Plain(), types.SimpleNamespace(x=np.ones(2))):
         assert tnp.jit(lambda o: [vars(o), o.x + 1], strict=True)(made)[0] is vars(made)
+
+
+class Registered:
+    """A class that is told of those that inherit from it."""
+
+    known = []  # noqa: RUF012
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        Registered.known.append(cls)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __len__(self):
+        return 3
+
+
+class Scaled(Registered):
+    @property
+    def doubled(self):
+        return self.scale * 2
+
+
+class Slotted(Registered):
+    __slots__ = ()
+
+    def __getitem__(self, i):
+        return self.scale + i
+
+
+class Plain:
+    __slots__ = ("scale",)
+
+    def __init_subclass__(cls):
+        Registered.known.append(cls)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+
+class PlainBelow(Plain):
+    __slots__ = ()
+
+    def __len__(self):
+        return 2
+
+
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("make", [Scaled, Slotted, PlainBelow])
+def test_classes_that_are_told_of_subclasses_are_not_told_of_tnps(make):
+    def function(x, scaled):
+        return x * scaled.scale + len(scaled), type(scaled) is make, isinstance(scaled, (Registered, Plain))
+
+    def made_inside(x):
+        y = make(4)
+        return x * y.scale + len(y), type(y).__name__, type(y).__mro__
+
+    before = list(Registered.known)
+    for x in (np.arange(3.0), np.arange(3.0) + 1):
+        assert_same(tnp.jit(function)(x, make(2)), function(x, make(2)))
+        assert_same(tnp.jit(made_inside)(x), made_inside(x))
+    assert Registered.known == before
+
+
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+def test_the_code_of_a_function_is_guarded():
+    def scaled(x, factor=2):
+        return x * factor
+
+    def function(x):
+        return scaled(x, 3) if "factor" in scaled.__code__.co_varnames else scaled(x)
+
+    def other(x):
+        return x + 1
+
+    jitted, x = tnp.jit(function), np.arange(3.0)
+    assert_same(jitted(x), function(x))
+    scaled.__code__ = other.__code__
+    scaled.__defaults__ = None
+    assert_same(jitted(x), function(x))

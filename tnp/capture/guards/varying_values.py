@@ -78,10 +78,6 @@ class VaryingValues:
         """Whether a first trace may have symbols."""
         return self.at_once or bool(_marked)
 
-    def is_asked(self, value: Any) -> bool:
-        """Whether sizes of an array are to be symbols before they have varied."""
-        return self.at_once or (id(value) in _marked and _marked[id(value)][0]() is value)
-
     def symbols(self, array: str, value: Any, is_row_major: bool) -> list[int]:
         """The dimensions that are symbols in the present trace of an array, which is called ``array``; notes its shape."""
         shape = tuple(value.shape)

@@ -52,7 +52,9 @@ def refusal_of(call: Call, *, any_size: bool = False) -> Refusal | None:
         return Refusal("an argument is no tensor")
     query, key, value, *masks = tensors
     lengths = {t.shape[-1] for t in tensors[:3] if t.ndim} if any_size else {n for t in tensors for n in t.shape}
-    if any(type(n) is not int for n in lengths) or any(symbols.value_of(n) in (0, None) for t in tensors for n in t.shape):
+    if any(type(n) is not int for n in lengths) or any(
+        symbols.value_of(n) in (0, None) for t in tensors for n in t.shape
+    ):
         return Refusal("a length that is 0 or known at run time only")
     if len({t.device for t in tensors}) > 1:
         return Refusal("tensors of several devices")
@@ -72,7 +74,10 @@ def refusal_of(call: Call, *, any_size: bool = False) -> Refusal | None:
             return Refusal("a mask and is_causal at once")
         if mask.dtype.kind != "b" and mask.dtype is not query.dtype:
             return Refusal(f"a mask of {mask.dtype}")
-        fits = all(n == 1 or symbols.provable(n) == symbols.provable(m) for n, m in zip(mask.shape[::-1], call.score_shape[::-1]))
+        fits = all(
+            n == 1 or symbols.provable(n) == symbols.provable(m)
+            for n, m in zip(mask.shape[::-1], call.score_shape[::-1])
+        )
         if mask.ndim > 4 or not fits:
             return Refusal("a mask that does not fit the scores")
     return None

@@ -178,17 +178,20 @@ def _effect(sym: Symbol) -> Symbol:
 
 
 def _metadata(output: Any) -> Any:
+    """The shapes, with ``None`` for symbolic sizes, and the dtypes of results."""
     if isinstance(output, TensorProxy):
-        return output.shape, output.dtype.name
+        return tuple(n if isinstance(n, int) else None for n in output.shape), output.dtype.name
     return [_metadata(x) for x in output] if isinstance(output, (tuple, list)) else None
 
 
 def checked(name: str, expected: Any, value: Any) -> Any:
     """``value``, if an opaque call returned what it did on fake tensors. Raises :class:`TraceError`."""
     if isinstance(expected, tuple):
-        if tuple(value.shape) != expected[0] or value.dtype is not getattr(torch, expected[1]):
+        shape, dtype = expected
+        fits = len(value.shape) == len(shape) and all(n in (m, None) for m, n in zip(value.shape, shape))
+        if not fits or value.dtype is not getattr(torch, dtype):
             raise TraceError(
-                f"{name} returned {value.dtype}{list(value.shape)} where fake tensors promise {expected[1]}{list(expected[0])}"
+                f"{name} returned {value.dtype}{list(value.shape)} where fake tensors promise {dtype}{list(shape)}"
             )
     elif isinstance(expected, list):
         for e, v in zip(expected, value, strict=True):

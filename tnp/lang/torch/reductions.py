@@ -107,12 +107,19 @@ def var(
     return reduced(prims.var, input, dims, keepdim, correction=number)
 
 
+def _var(input: Any, dim: Any, unbiased: Any, keepdim: Any, correction: Any) -> TensorProxy:
+    """:func:`var`, with arguments that go together in a call of torch's."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return var(input, dim, keepdim=keepdim, correction=_correction(unbiased, correction))
+
+
 @torchsymbol("std")
 def std(
     input: Any, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None
 ) -> TensorProxy:
     """The square root of :func:`var`."""
-    return clang.sqrt(var(input, dim, unbiased, keepdim, correction=correction))
+    return clang.sqrt(_var(input, dim, unbiased, keepdim, correction))
 
 
 @torchsymbol("var_mean")
@@ -121,7 +128,7 @@ def var_mean(
 ) -> tuple[TensorProxy, TensorProxy]:
     """The variance and the mean."""
     dims = None if isinstance(dim, bool) else dim
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dims, keepdim)
+    return _var(input, dim, unbiased, keepdim, correction), mean(input, dims, keepdim)
 
 
 @torchsymbol("std_mean")

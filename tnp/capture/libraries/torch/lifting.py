@@ -215,8 +215,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     shape, strides = tuple(value.shape), tuple(value.stride())
     is_parameter = type(value) is torch.nn.Parameter  # whose sizes are those of a model
     varying = prologue.varying
-    asked = not is_parameter
-    symbolic = varying.symbols(what, value, is_row_major(value)) if asked else []
+    symbolic = [] if is_parameter else varying.symbols(what, value, is_row_major(value))
     if symbolic:
         prologue.guard_sizes(source, shape, symbolic)
     else:

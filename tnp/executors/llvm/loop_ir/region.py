@@ -61,7 +61,9 @@ def takes(bsym: BoundSymbol) -> bool:
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):
         return False
     name = bsym.sym.name
-    if name == "reshape" and not only_ones_differ(*(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))):
+    if name == "reshape" and not only_ones_differ(
+        *(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))
+    ):
         return False
     if name not in RULES or not (name in _OTHERS or name in ROWS or name in ELEMENTWISE):
         return False

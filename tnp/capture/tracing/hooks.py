@@ -424,6 +424,8 @@ def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -
     something else at each call, and for names of the outside that it assigns.
     """
     seen.add(f)
+    if active.current().inputs.prologue.relations.symbols:
+        raise NeedsEager(f"{f.__name__} may give sizes to functions in C, and its source cannot be had")
     if _compares_objects(f.__code__):
         raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
     if _handles_errors(f.__code__):

@@ -23,6 +23,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import called_opaquely, language, public_name
+from tnp.lang.torch.symbolic_shapes import NotSymbolic, ShapeSymbols, has_symbols
 from tnp.runtime import locks
 from tnp.runtime.quiet import quiet
 
@@ -64,30 +65,45 @@ class DryRun:
 def dry_run(
     function: Callable[..., Any], args: Any, kwargs: Any, strides: Mapping[str, tuple[int, ...] | None]
 ) -> DryRun:
-    """Runs ``function`` on fake tensors for proxies. ``strides`` are those of tensors that are not row-major, by name."""
+    """Runs ``function`` on fake tensors for proxies. ``strides`` are those of tensors that are not row-major, by name.
+
+    Symbolic sizes are symbols of PyTorch's in it; where that cannot be, the trace comes to depend on them.
+    """
+    if has_symbols(flat_proxies((args, kwargs))):
+        try:
+            return _dry_run(function, args, kwargs, strides, ShapeSymbols())
+        except (NotSymbolic, NeedsEager):
+            pass
+    return _dry_run(function, args, kwargs, strides, None)
+
+
+def _dry_run(
+    function: Callable[..., Any], args: Any, kwargs: Any, strides: Mapping[str, tuple[int, ...] | None],
+    shapes: ShapeSymbols | None,
+) -> DryRun:  # fmt: skip
     name = getattr(function, "__name__", str(function))
     if name.startswith("quantize_per_"):  # fake tensors are never quantised
         raise NeedsEager(f"{name} returns a quantised tensor")
     if function is torch._nested_tensor_from_mask_left_aligned:  # it answers for fake tensors, too
         raise NeedsEager(f"{name} looks at values")
     fakes: dict[str, torch.Tensor] = {}
-    mode = FakeTensorMode(allow_non_fake_inputs=False)
+    mode = FakeTensorMode(allow_non_fake_inputs=False, shape_env=None if shapes is None else shapes.env)
 
     def make(p: Proxy) -> Any:
         if isinstance(p, TensorProxy):
             if p.name not in fakes:
-                shape = sizes.concrete(p.shape, "an opaque call")
+                shape = _fake_shape(p.shape, shapes)
                 known = strides.get(p.name)
                 dtype = to_torch_dtype(p.dtype)
                 on = to_torch_device(p.device)
-                fakes[p.name] = (
-                    torch.empty(shape, dtype=dtype, device=on)
-                    if known is None
-                    else torch.empty_strided(shape, tuple(map(symbols.present, known)), dtype=dtype, device=on)
-                )
+                if known is None:
+                    fakes[p.name] = torch.empty(shape, dtype=dtype, device=on)
+                else:
+                    steps = tuple(symbols.present(n) if shapes is None else shapes.size(n) for n in known)
+                    fakes[p.name] = torch.empty_strided(shape, steps, dtype=dtype, device=on)
             return fakes[p.name]
         if isinstance(p, NumberProxy):
-            return p.known()
+            return p.known() if shapes is None or not symbols.is_symbol(p) else shapes.size(p)
         if isinstance(p, ObjectProxy) and p.python_type is torch.Generator:
             return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
@@ -100,6 +116,8 @@ def dry_run(
             with watch:
                 result = function(*concrete, **keywords)
         except Exception as error:
+            if shapes is not None:
+                raise NotSymbolic(str(error)) from error
             if function in _OF_KNOWN_SHAPE:
                 return _run_on_ones(function, args, kwargs)
             raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
@@ -120,7 +138,14 @@ def dry_run(
         )
         if is_view:
             memory = set()
-        return DryRun(_proxies(result, name, memory, found), found, watch.draws, is_view)
+        made = _proxies(result, name, memory, found, shapes)
+        if shapes is not None:
+            shapes.ask()
+        return DryRun(made, found, watch.draws, is_view)
+
+
+def _fake_shape(shape: Sequence[Any], shapes: ShapeSymbols | None) -> tuple[Any, ...]:
+    return sizes.concrete(shape, "an opaque call") if shapes is None else tuple(map(shapes.size, shape))
 
 
 #: functions that look at values, to check them, but whose results are alike whatever these are
@@ -154,21 +179,26 @@ def _run_on_ones(function: Callable[..., Any], args: Any, kwargs: Any) -> DryRun
     return DryRun(_proxies(result, name, memory, found), found, False)
 
 
-def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
+def _proxies(
+    x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]], shapes: ShapeSymbols | None = None
+) -> Any:
     if isinstance(x, torch.Tensor):
         if x.layout is not torch.strided:
             raise NeedsEager(f"{name} returns a tensor of another layout")
         if x.untyped_storage()._cdata in memory:
             raise NeedsEager(f"{name} returns a view of its argument, and is not compiled")
         memory.add(x.untyped_storage()._cdata)
-        p = TensorProxy(shape=tuple(x.shape), dtype=to_dtype(x.dtype), device=to_device(x.device), lang=language)
-        strides[p.name] = tuple(x.stride())
+        shape = tuple(x.shape if shapes is None else map(shapes.dimension, x.shape))
+        p = TensorProxy(shape=shape, dtype=to_dtype(x.dtype), device=to_device(x.device), lang=language)
+        strides[p.name] = tuple(x.stride() if shapes is None else map(shapes.extent, x.stride()))
         return p
     if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
-        items = [_proxies(y, name, memory, strides) for y in x]
+        items = [_proxies(y, name, memory, strides, shapes) for y in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if x is None or type(x) in (bool, int, float, complex, str, torch.dtype, torch.device, torch.Size):
         return x
+    if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        raise NotSymbolic(f"{name} returns a number")
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
 
@@ -398,11 +428,13 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
 
     def make(p: Proxy) -> Any:
         if isinstance(p, TensorProxy):
-            shape = sizes.concrete(p.shape, "an opaque call")
+            shape = tuple(map(symbols.present, p.shape))  # who depends on what is the same for all sizes from 2 on
             made = fakes.setdefault(
                 p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
             )
             return made.requires_grad_(p.name in requiring)
+        if symbols.is_symbol(p):
+            return symbols.present(p)
         return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
     mode = nullcontext() if function in _OF_KNOWN_SHAPE else FakeTensorMode()

@@ -8,9 +8,10 @@ from tnp.capture.libraries.torch import layouts
 from tnp.capture.libraries.torch.arguments import sized, with_strides
 from tnp.capture.libraries.torch.random_state import SEEDED, has_drawn
 from tnp.capture.objects.shadows import is_stand_in
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.strides import ROW_MAJOR, row_major
-from tnp.capture.tracing.traced_values import TracedArray, TracedObject
-from tnp.core import languages, sizes
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+from tnp.core import languages, sizes, symbols
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Symbol
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["OpaqueCalls"]
+
+
+def _plain(tracer: Tracer, x: Any) -> Any:
+    """Arguments with numbers that are known made plain, but for symbolic sizes."""
+    kind = type(x)
+    if kind is TracedNumber and symbols.is_symbol(x.proxy):
+        return x
+    if kind is dict:
+        return {k: _plain(tracer, v) for k, v in x.items()}
+    if kind in (list, tuple) and is_traced(x):
+        return kind([_plain(tracer, y) for y in x])
+    return tracer.known(x)
 
 
 class OpaqueCalls:
@@ -40,7 +53,7 @@ class OpaqueCalls:
         args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
         if any(map(is_stand_in, (*args, *kwargs.values()))):
             raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
-        args, kwargs = tracer.known(args), tracer.known_values(kwargs)
+        args, kwargs = _plain(tracer, args), _plain(tracer, kwargs)
         seen: dict[str, TracedArray] = {}
         proxies, keywords = tracer.value(args, seen), tracer.value(kwargs, seen)
         if any(h.library is not self for h in seen.values()):

@@ -228,3 +228,21 @@ def test_the_first_of_two_errors_of_a_store(f, dtype):
                         outcome = repr(error)
                 found.append(repr((outcome, x)))
             assert found[1] == found[0]
+
+
+def test_a_number_that_does_not_fit_what_is_overwritten():
+    def function(x, y):
+        x %= y.item(0)
+        x.real = 0
+
+    jitted = tnp.jit(function)
+    for value in (3, -5, 2**20, 3):
+        found = []
+        for g in (function, jitted):
+            x = np.arange(4, dtype=np.uint16)
+            try:
+                outcome = g(x, np.array([value, 1]))
+            except Exception as error:
+                outcome = repr(error)
+            found.append(repr((outcome, x)))
+        assert found[1] == found[0]

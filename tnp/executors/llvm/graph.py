@@ -228,18 +228,21 @@ class Graph:
         self.outputs: list[Node] = []
         #: bools that must be false: of an index that is out of bounds, for one. If one is true, nothing may be written yet.
         self.errors: list[Node] = []
+        #: the limits of numbers before unused nodes were dropped: what nothing reads raises, too
+        self._limits: dict[Node, tuple[int, int]] = {}
 
     def add(self, node: Node) -> Node:
         self.nodes.append(node)
         return node
 
     def drop_what_is_unused(self) -> None:
+        self._limits = {n: self.limits(n) for n in self.inputs if n.op == "number"}
         used = needed_for([*self.inputs, *self.outputs, *self.errors])
         self.nodes = [n for n in self.nodes if n in used]
 
     def limits(self, number: Node) -> tuple[int, int]:
         """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
-        low, high = -(2**63), 2**63 - 1
+        low, high = self._limits.get(number, (-(2**63), 2**63 - 1))
         for node in self.nodes:
             arrays = [a for a in node.sources if a.op != "number"]
             if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":

@@ -8,18 +8,19 @@ their positions can be compared directly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes
 from tnp.executors.llvm import scalars, scatters
 from tnp.executors.llvm.graph import Indices, Node, Product, Reduction, Scan, Update, View
 from tnp.executors.llvm.index import Index, Var
+from tnp.runtime import engine
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.materialization import Plan
 
-__all__ = ["Access", "Group", "Nest", "Statement", "cost_of", "operands_at"]
+__all__ = ["Access", "Group", "Nest", "Statement", "cost_of", "operands_at", "vector_length"]
 
 
 #: what it costs to multiply and add in a product of matrices (additions)
@@ -179,3 +180,13 @@ class Nest:
     def statements(self) -> Iterator[Statement]:
         for group in self.groups:
             yield from group.statements
+
+
+def vector_length(statements: Sequence[Statement]) -> int:
+    """Elements of a vector: the widest type in memory says how many are in one."""
+    widest = 1
+    for s in statements:
+        for access in s.accesses():
+            dtype = access.node.dtype
+            widest = max(widest, dtype.itemsize // (2 if dtype.kind == "c" else 1))
+    return engine.target().vector_bits // (8 * widest)

@@ -13,7 +13,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Indices, Node, Update, View
 from tnp.executors.llvm.index import Index, Lookup, Quotient, Var
-from tnp.executors.llvm.statements import Nest, Statement
+from tnp.executors.llvm.statements import Nest, Statement, vector_length
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory, Module
@@ -75,6 +75,8 @@ class Body:
         self.pointers: dict[Memory, str] = {}
         self.freed: list[str] = []
         self.loops = 0
+        #: the loops that go backwards through some memory
+        self._backwards: set[Var] | None = None
         self.code._count = 1_000_000  # registers of the body and of its head have different names
 
     def finish(self) -> str:
@@ -96,9 +98,10 @@ class Body:
     @contextmanager
     def loop(
         self, begin: str, end: str, count: int | None = None, vectors: int | None = None, *, maybe_empty: bool = False,
-        scalar: bool = False, independent: bool = False,
+        scalar: bool = False, independent: bool = False, width: int = 1,
     ) -> Iterator[str]:  # fmt: skip
-        """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it.
+        """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it. Others get
+        vectors of ``width`` elements, or, for 1, of as many as LLVM thinks best.
         Of an ``independent`` one, no iteration touches what another writes. Where it is not said that a loop is ``maybe_empty``, it has
         an iteration: to look whether it has costs LLVM a tenth of its time.
 
@@ -129,6 +132,8 @@ class Body:
         more = code.op(f"icmp ne i64 {following}, {last}")
         short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
         kinds = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
+        if width > 1 and not scalar and not short:
+            kinds.append(f"width {width}")
         if independent and not short:
             kinds.append("independent")
         hint = f", !llvm.loop !{self.module.hinted_loop(kinds)}" if kinds else ""
@@ -138,7 +143,7 @@ class Body:
     @contextmanager
     def over(self, var: Var, part: Part | None = None, **options: Any) -> Iterator[str]:
         """A loop over a variable of the schedule, or part of it."""
-        with self.loop(*(part or ("0", str(var.limit))), **options) as i:
+        with self.loop(*(part or ("0", str(var.limit))), width=self._width(var), **options) as i:
             self.known[-1][var] = i
             yield i
 
@@ -149,10 +154,28 @@ class Body:
         """One loop over all of ``run``, variables over which positions in every memory advance evenly, or part of it. With
         ``from_last``, the last position comes first."""
         limit = math.prod(v.limit for v in run)
-        with self.loop(*(part or ("0", str(limit))), **options) as i:
+        width = 1 if from_last else self._width(run[-1])
+        with self.loop(*(part or ("0", str(limit))), width=width, **options) as i:
             self.known[-1].update(dict.fromkeys(run[:-1], "0"))
             self.known[-1][run[-1]] = self.code.op(f"sub nsw i64 {limit - 1}, {i}") if from_last else i
             yield i
+
+    def _width(self, var: Var) -> int:
+        """How many elements LLVM is to take at a time in a loop that goes backwards through some memory; 1 for others.
+
+        Of such loops it computes the cost in two ways, and ends the process where they come to different widths.
+        """
+        if self._backwards is None:
+            places = [
+                (self.module.memories.get(self.plan.memory_of(a.node)), a.at)
+                for s in self.nest.statements()
+                for a in s.accesses()
+            ]
+            offsets = [memory.offset(at) for memory, at in places if memory is not None]
+            self._backwards = {
+                v for i in offsets for atom, k in i.terms.items() if k < 0 for v in Index.of(atom).variables()
+            }
+        return vector_length(list(self.nest.statements())) if var in self._backwards else 1
 
     @contextmanager
     def nested(self, variables: Sequence[Var]) -> Iterator[None]:

@@ -51,6 +51,7 @@ _HINTS: dict[str | int, str] = {
     "independent": '!"llvm.loop.parallel_accesses", !GROUP',
     1: '!"llvm.loop.interleave.count", i32 1',
     2: '!"llvm.loop.interleave.count", i32 2',
+    **{f"width {n}": f'!"llvm.loop.vectorize.width", i32 {n}' for n in (2, 4, 8, 16, 32, 64)},
 }
 
 

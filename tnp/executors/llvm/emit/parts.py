@@ -16,7 +16,7 @@ from tnp.executors.llvm.emit.body import Body, Part
 from tnp.executors.llvm.emit.prefetch import LINE_BYTES, LINES, ask_for_part, next_rows
 from tnp.executors.llvm.graph import Update
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.statements import Statement
+from tnp.executors.llvm.statements import Statement, vector_length
 from tnp.runtime import engine
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Tail:
 
 def tail_of(statements: Sequence[Statement], limit: int) -> Tail | None:
     """How a loop of so many iterations ends, if it is long and not all of it fills the vectors that LLVM takes at a time."""
-    vector = _vector(statements)
+    vector = vector_length(statements)
     rest = limit % (INTERLEAVED * vector)
     if not rest or rest == limit:
         return None
@@ -112,7 +112,7 @@ def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Par
     """How an innermost loop over ``statements`` is cut into parts."""
     if module.is_plain and limit <= CHUNK:
         return Parts(limit, limit, 1, False)
-    vector = _vector(statements)
+    vector = vector_length(statements)
     if limit % vector == 0 and limit <= CHUNK:
         return Parts(limit, limit, 1, False, _interleaved(limit // vector))
     length = even_length(statements, limit)
@@ -130,13 +130,13 @@ def _interleaved(vectors: int) -> int | None:
 
 def vectors_that_fill(statements: Sequence[Statement], length: int) -> int | None:
     """How many vectors at a time LLVM is to be told to take in a loop of that length (0: it is not known); ``None``: nothing."""
-    vectors, rest = divmod(length, _vector(statements))
+    vectors, rest = divmod(length, vector_length(statements))
     return _interleaved(vectors) if vectors and not rest else None
 
 
 def whole_vectors(statements: Sequence[Statement], length: int) -> int:
     """The next length that the vectors fill which LLVM takes at a time."""
-    step = INTERLEAVED * _vector(statements)
+    step = INTERLEAVED * vector_length(statements)
     return -(-length // step) * step
 
 
@@ -158,7 +158,7 @@ def _overlapping(limit: int, vector: int) -> Parts:
 
 def _of_lines(statements: Sequence[Statement]) -> int:
     """Elements in as many cache lines as are prefetched at a time."""
-    return LINES * LINE_BYTES * 8 * _vector(statements) // engine.target().vector_bits
+    return LINES * LINE_BYTES * 8 * vector_length(statements) // engine.target().vector_bits
 
 
 def blocks_of(statements: Sequence[Statement], limit: int) -> tuple[int, int, int]:
@@ -166,7 +166,7 @@ def blocks_of(statements: Sequence[Statement], limit: int) -> tuple[int, int, in
     blocks there are, and the iterations that are left, as few as can be."""
     if limit <= CHUNK:
         return limit, 1, 0
-    step = INTERLEAVED * _vector(statements)
+    step = INTERLEAVED * vector_length(statements)
     length = min(range(CHUNK, CHUNK // 4, -step), key=lambda length: limit % length)
     return length, *divmod(limit, length)
 
@@ -205,16 +205,6 @@ def goes_backwards(module: Module, run: Sequence[Var], statements: Sequence[Stat
     accesses = [(module.memories.get(module.plan.memory_of(a.node)), a.at) for s in statements for a in s.accesses()]
     steps = {memory.offset(at).terms.get(run[-1], 0) for memory, at in accesses if memory is not None}
     return min(steps, default=0) < 0 and max(steps) <= 0
-
-
-def _vector(statements: Sequence[Statement]) -> int:
-    """Elements of a vector: the widest type in memory says how many are in one."""
-    widest = 1
-    for s in statements:
-        for access in s.accesses():
-            dtype = access.node.dtype
-            widest = max(widest, dtype.itemsize // (2 if dtype.kind == "c" else 1))
-    return engine.target().vector_bits // (8 * widest)
 
 
 def may_repeat(module: Module, statements: Sequence[Statement]) -> bool:

@@ -155,7 +155,7 @@ def test_a_processor_that_goes_on_by_itself_is_asked_less(f, far, asks, monkeypa
 @pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, vector, repeats):
-    monkeypatch.setattr(parts, "_vector", lambda _: vector)
+    monkeypatch.setattr(parts, "vector_length", lambda _: vector)
     monkeypatch.setattr(parts, "may_repeat", lambda *_: repeats)
     for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
         found = parts.parts_of(types.SimpleNamespace(is_plain=False), [], limit)

@@ -229,3 +229,22 @@ def test_a_name_that_a_function_inside_reads():
             np.testing.assert_array_equal(jitted(np.ones(2), 0.0), g(np.ones(2), 0.0))
         with pytest.raises(NameError, match="factor"):
             jitted(np.zeros(2), 0.5)
+
+
+def test_what_follows_a_loop_that_may_return_deletes_a_name():
+    def function(x, t):
+        for _ in np.ndindex(3, 2):
+            if (x > t).any():
+                return 1
+        other = 2
+        del other
+        return 3
+
+    def unbound(x, t):
+        for _ in range(3):
+            if (x > t).any():
+                return 1
+        del other
+
+    for f in (function, unbound):
+        same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)

@@ -244,7 +244,7 @@ def test_what_follows_a_loop_that_may_return_deletes_a_name():
         for _ in range(3):
             if (x > t).any():
                 return 1
-        del other
+        del other  # noqa: F821
 
     for f in (function, unbound):
         same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)

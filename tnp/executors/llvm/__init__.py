@@ -67,13 +67,10 @@ class LLVMExecutor(FusionExecutor):
         return is_available() and takes(bsym)
 
     def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
-        if is_control_flow(bsym):
-            return any(loop_ir.is_symbolic(b) for body in bodies_of(bsym) for b in body.bound_symbols)
-        if not loop_ir.is_symbolic(bsym) or loop_ir.takes(bsym):
+        if not is_control_flow(bsym):
             return False
-        if bsym.subsymbols:
-            return any(map(self.needs_known_sizes, bsym.subsymbols))
-        return bsym.sym.name in RULES and not any(_is_tensor(p) for p in bsym.flat_outputs)
+        inside = [b for body in bodies_of(bsym) for b in body.bound_symbols]
+        return any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
@@ -134,9 +131,11 @@ def _prims(bsym: BoundSymbol) -> Iterator[BoundSymbol]:
         yield from _prims(b) if b.subsymbols else (b,)
 
 
-def _is_tensor(p: Any) -> bool:
-    """Whether a value is a tensor, for which PyTorch has a kernel of any size."""
-    return isinstance(p, TensorProxy) and p.lang.name == "torch"
+def _looks_at_elements(bsym: BoundSymbol) -> bool:
+    """Whether an operation of a loop is one on single elements, which are fast in native code only."""
+    if is_control_flow(bsym):
+        return any(_looks_at_elements(b) for body in bodies_of(bsym) for b in body.bound_symbols)
+    return any(isinstance(p, TensorProxy) and not p.ndim for p in (*bsym.flat_inputs, *bsym.flat_outputs))
 
 
 def _is_large(p: TensorProxy) -> bool:

@@ -23,7 +23,7 @@ from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import indexing, loop_ir, lowering_rules, program, views  # noqa: F401 — some register rules
-from tnp.executors.llvm.graph import RULES, Graph, Refused, Update, View, lower, needed_for, takes
+from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
 from tnp.executors.llvm.region import FusedRegion

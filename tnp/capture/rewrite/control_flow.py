@@ -198,9 +198,8 @@ class _Flow:
         hook = "for_" if is_for else "while_"
         call = self._hook(hook, head, ast.Name(name, ast.Load()), orelse, _tuple(bound & around), _tuple(stores))
         if leaving is None:
-            if (
-                has_jump([s]) and not place.in_body
-            ):  # what follows cannot be taken along: it has to be known whether the loop returned
+            # What follows cannot be taken along: it has to be known whether the loop returned.
+            if has_jump([s]) and not place.in_body:
                 call = self._hook("go_on", call, ast.Constant(None), _tuple(()), _tuple(()), ast.Constant(None))
             return [*made, *self._acting_on(call, s, place, has_jump([s]))]
         following: ast.expr = ast.Constant(None)

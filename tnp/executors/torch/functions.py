@@ -7,6 +7,7 @@ decomposes every function to prims, which tests use to run the decompositions.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import prims, sizes
+from tnp.core import prims
 from tnp.core.errors import TraceError
 from tnp.core.printing import add_import, literal, name_of, targets
 from tnp.core.proxies import TensorProxy
@@ -147,7 +148,8 @@ def _is_large_product(bsym: BoundSymbol, trains: bool) -> bool:
         return False
     if trains and matmul.goes_to_pool(out.shape, *arrays):
         return True
-    return matmul.is_own(sizes.product(out.shape[:-1]), *arrays[1].shape, *arrays)
+    lengths = matmul.present_lengths(out.shape[:-1])
+    return lengths is not None and matmul.is_own(math.prod(lengths), *arrays[1].shape, *arrays)
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.executors.shared.cpu_kernels import matmul as own
 from tnp.runtime.pooled import pooled
 
-__all__ = ["goes_to_pool", "is_own", "linear", "matmul"]
+__all__ = ["goes_to_pool", "is_own", "linear", "matmul", "present_lengths"]
 
 #: results of fewer bytes are torch's
 LARGE = 1 << 20
@@ -30,19 +30,20 @@ _KINDS = {torch.float32: "float32", torch.float64: "float64"}
 def goes_to_pool(shape: Sequence[Any], *operands: Any) -> bool:
     """Whether a product's result of a shape is large enough for the pool, and its operands of a dtype and a device that it serves.
     A symbolic size counts as what it is in the call being traced."""
-    dtype, lengths = _dtype(operands), _lengths(shape)
+    dtype, lengths = _dtype(operands), present_lengths(shape)
     return dtype is not None and lengths is not None and math.prod(lengths) * dtype.itemsize >= LARGE
 
 
 def is_own(m: Any, n: Any, k: Any, *operands: Any) -> bool:
     """Whether tnp's kernel is to multiply ``[m, k]`` and ``[k, n]``."""
-    dtype, lengths = _dtype(operands), _lengths((m, n, k))
+    dtype, lengths = _dtype(operands), present_lengths((m, n, k))
     if dtype is None or dtype.name != "float32" or lengths is None:
         return False
     return own.takes(*lengths) and own.is_preferred()
 
 
-def _lengths(shape: Sequence[Any]) -> list[int] | None:
+def present_lengths(shape: Sequence[Any]) -> list[int] | None:
+    """A shape in the call being traced; ``None`` if only the running program knows it."""
     return None if any(symbols.value_of(n) is None for n in shape) else list(map(symbols.present, shape))
 
 

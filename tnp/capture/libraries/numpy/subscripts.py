@@ -67,9 +67,8 @@ class Subscripts(Library):
             return
         tracer.before_raising()
         key_value = tracer.value(key, {})
-        if (
-            len(a.shape_) > 1 or type(key) is tuple
-        ):  # NumPy looks at one array of indices when it has converted the value
+        # NumPy looks at one array of indices when it has converted the value, at other indices before.
+        if len(a.shape_) > 1 or type(key) is tuple:
             _read_first(a, key_value, value)
         new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)

@@ -161,3 +161,17 @@ def test_a_negative_integer_that_bounds_a_slice_stays_negative():
     jitted = tnp.jit(signed, strict=True)
     for k in (4, 11, -1, -3, 5):
         assert_same(jitted(matrix(3), k), signed(matrix(3), k), what=f"k = {k}")
+
+
+def test_sizes_of_nested_branches_are_defined_once():
+    def function(a):
+        if a.any() or (a.flat[1] or a.flat[2]):
+            for row in a:
+                return row
+        return a.sum()
+
+    jitted = tnp.jit(function)
+    for shape in ((4, 1, 2), (2, 1, 4), (3, 1, 5), (2, 1, 4)):
+        for value in (0, 1):
+            a = np.full(shape, value)
+            assert_same(jitted(a), function(a))

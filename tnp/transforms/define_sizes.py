@@ -31,8 +31,11 @@ def _define(trace: Trace, given: set[str]) -> Trace:
     if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
     defined = given | {p.name for p in trace.args}
-    inputs = {p.name: p for b in trace.bound_symbols for p in b.flat_inputs if symbols.is_symbol(p)}
-    used.update(part.name for p in inputs.values() if p.name not in defined for part in _made_of(p))
+    made = defined | {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    lacking = {
+        p.name: p for b in trace.bound_symbols for p in b.flat_inputs if symbols.is_symbol(p) and p.name not in made
+    }
+    used.update(part.name for p in lacking.values() for part in _made_of(p))
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
         if b.flat_outputs and all(isinstance(p, NumberProxy) and p.name in defined for p in b.flat_outputs):

@@ -407,3 +407,19 @@ def test_numpy_raises_an_error_of_its_own_where_too_many_values_are_asked_for():
     x = np.array([1.0, 2.0])
     with pytest.warns(tnp.EagerFallbackWarning, match="value guards already"):
         np.testing.assert_array_equal(tnp.jit(f)(x), f(x))
+
+
+def test_a_value_of_an_array_that_is_written_through_a_view_of_its_layout():
+    def function(x):
+        y = x.ravel("F")
+        y /= y
+        if y.sum() > 1:
+            return np.array([None, y.sum()]).shape  # run eagerly
+        return y
+
+    for order in "CF":
+        mine, eagers = (np.asarray([[-1.5, 2.0], [-3.0, -4.0]], order=order) for _ in range(2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+            assert_same(tnp.jit(function)(mine), function(eagers))
+        assert_same(mine, eagers)

@@ -142,6 +142,8 @@ class Specializer:
         kept = {id(b) for b in found}
         body = [b for b in body if id(b) in kept or is_setting(b)]
         body = [b for b in map(_quiet, body) if b is not None]
+        if self._relies_on_layouts(body):
+            return None
         body, wanted = self._on_copies(body, wanted)
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
@@ -155,13 +157,23 @@ class Specializer:
         requires = tracer.gradients is not None and bool(tracer.gradients.roots)
         return ValueProgram(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
 
+    def _written(self) -> list[TensorProxy]:
+        """The caller's arrays that the program writes."""
+        return [s.origin for s in self.tracer.inputs.storages if s.dirty and s.origin is not None]
+
+    def _relies_on_layouts(self, body: Iterable[BoundSymbol]) -> bool:
+        """Whether a program reshapes arrays, and writes one whose copy lies otherwise in memory: which reshapes are views would differ."""
+        row_major = self.tracer.trace.row_major
+        if all(p.ndim < 2 or p.name in row_major for p in self._written()):
+            return False
+        return any(part.operation is prims.reshape for b in body for part in with_parts(b))
+
     def _on_copies(self, body: list[BoundSymbol], wanted: Proxy) -> tuple[list[BoundSymbol], Proxy]:
         """A program in which copies stand for the caller's arrays that it writes: what loops and branches carry, they may write to."""
         trace, read = self.tracer.trace, {p.name for b in body for p in b.flat_inputs} | {wanted.name}
-        written = [s.origin for s in self.tracer.inputs.storages if s.dirty and s.origin is not None]
         copies: dict[str, Any] = {}
         made = []
-        for p in written:
+        for p in self._written():
             if p.name in read:
                 copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
                 made.append(prims.clone.bind(p, output=copies[p.name]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["CacheEntry", "CallSignature", "no_program"]
+__all__ = ["CacheEntry", "CallSignature", "in_order", "no_program"]
 
 
 @dataclass(eq=False)
@@ -48,6 +48,17 @@ class CacheEntry:
     guard: ValueGuard | None = None
     #: its CUDA graphs, the forward program's and those of backward programs
     graphs: list[Any] = field(default_factory=list)
+    #: whether it has symbolic sizes
+    is_for_any_size: bool = False
+
+
+def in_order(entries: Iterable[CacheEntry], most: int) -> tuple[CacheEntry, ...]:
+    """So many entries, the latest of which came first: those for one size each stand before those for any size, which would hide
+    them."""
+    entries = list(entries)
+    for_any_size = [e for e in entries if e.is_for_any_size][:most]
+    others = [e for e in entries if not e.is_for_any_size][: most - len(for_any_size)]
+    return (*others, *for_any_size)
 
 
 def no_program(*values: Any) -> Any:

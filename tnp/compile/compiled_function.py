@@ -21,7 +21,7 @@ from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.cache_entry import CacheEntry, CallSignature, no_program
+from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.executor_selection import ExecutorSelection
@@ -338,7 +338,7 @@ class Jitted:
         if again:
             self._recompiled.append(again)
         elif self._entries:
-            last = self._entries[0]
+            last = self._last or self._entries[0]
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             again = f"not {failure}" if failure else "other arguments"
             self._recompiled.append(again)
@@ -355,9 +355,8 @@ class Jitted:
             has_sizes = self._dynamic is None and captured.inputs.sizes
             is_watched = has_sizes and not evaluator.steps and made.training is None
             run = HotSizes(self, form, made, seconds) if is_watched else made.run
-            entry = CacheEntry(
-                form, prologue, run, made.traces, seconds=seconds, training=made.training, graphs=made.graphs
-            )
+            entry = CacheEntry(form, prologue, run, made.traces, seconds=seconds, training=made.training)
+            entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
@@ -455,7 +454,7 @@ class Jitted:
         return ValueGuard(wanted, compute, family)
 
     def _insert(self, entry: CacheEntry, steps: Sequence[tuple[ValueGuard, Any]] = ()) -> None:
-        """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
+        """Puts a program among those that are kept; ``steps`` are the values that it is for."""
         guards = [q for q, _ in steps]
         is_new = not any(e.guard is guards[0] for e in self._entries) if steps else True
         if is_new and entry.eager_reason is not None:
@@ -468,7 +467,8 @@ class Jitted:
             )
         if steps:
             guards[0].family.count += 1
-        self._set_entries((entry, *[e for e in self._entries if e is not entry][: RECOMPILE_LIMIT - 1]))
+        others = (e for e in self._entries if e is not entry)
+        self._set_entries(in_order((entry, *others), RECOMPILE_LIMIT))
 
     def keep(self, entry: CacheEntry, why: str) -> None:
         """Puts a program first, which is told."""

@@ -116,3 +116,16 @@ def test_subscripts_and_errors_of_python_are_caught_in_compiled_programs():
 
     expected = f(X.copy(), {"a": 1.0})
     assert_same(tnp.jit(f, strict=True)(X.copy(), {"a": 1.0}), expected)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_numbers_have_no_matrix_product():
+    def function(x, k):
+        try:
+            k @= k
+        except TypeError as error:
+            return x, str(error)
+
+    jitted = tnp.jit(function)
+    for k in (5, 2.5, True, 1j):
+        assert_same(jitted(np.ones(3), k), function(np.ones(3), k))

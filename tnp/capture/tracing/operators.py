@@ -14,6 +14,7 @@ from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import dtypes, intervals, languages, prims
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
         args = tuple(map(tracer.specializer.known, args))
         if not any(type(x) is TracedNumber for x in args):
             return _PYTHON_OPERATORS[method](*args)
+        if method == "matmul":
+            raise NeedsEager("it applies @ to numbers, which have no such operator")
         if method == "pow":
             _decide_kind_of_power(*args)
         numbers = [x.proxy if type(x) is TracedNumber else x for x in args]

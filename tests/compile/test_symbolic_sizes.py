@@ -175,3 +175,14 @@ def test_sizes_of_nested_branches_are_defined_once():
         for value in (0, 1):
             a = np.full(shape, value)
             assert_same(jitted(a), function(a))
+
+
+def test_masks_of_symbolic_sizes():
+    def function(x, y):
+        chosen = x.reshape(-1).compress([False, True])
+        return np.bitwise_or.reduce(chosen), x[x].size, y[x[0]].sum(), y[y > 1].max(initial=0.0)
+
+    jitted = tnp.jit(function)
+    for n in (4, 2, 5, 9):
+        x, y = np.ones((1, n), bool), np.arange(float(n))
+        assert_same(jitted(x, y), function(x, y))

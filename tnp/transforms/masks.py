@@ -171,7 +171,7 @@ class _Attempt:
 
     def wide(self, mask: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
         """``mask`` for arrays of ``shape``, which begins with its own."""
-        if tuple(mask.shape) == tuple(shape):
+        if mask.ndim == len(shape):
             return mask
         return self.emit(
             prims.broadcast_in_dim, mask, tuple(shape), tuple(range(mask.ndim)), shape=shape, dtype=mask.dtype

@@ -370,6 +370,22 @@ def test_errors_of_what_is_unread_in_a_branch_are_kept(i):
         assert_same(mine, eagers)
 
 
+def test_unread_errors_of_floating_point_are_kept():
+    def f(x, y):
+        with np.errstate(invalid="raise"):
+            np.sum(x, dtype="uint8")
+        return y[y > 1].sum()
+
+    for x in (np.ones(3), np.array([1.0, np.nan, 2.0])):
+        outcomes = []
+        for g in (tnp.jit(f), f):
+            try:
+                outcomes.append(g(x, np.arange(4.0)))
+            except FloatingPointError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+
+
 OPERATIONS = ("x[m] = y[m] * 2", "x[m] += y[m]", "x[~m] = 0", "x[k] -= x[k] / 2", "y[m] = x[m]", "s = s + x[k].sum()",
               "m = m & (x > y)", "x[m] = -x[m]", "s = s + x[m].max(initial=0.0)", "s = s + x[x >= x.min()].min()", "y = y + x", "t = x[m]", "x[0] = x[k].size", "y[1:] = x[:-1]",
               "x[m & k] = y[m & k] + 1", "y[k] = s", "m[2:] = k[2:]", "x[m] = x[m][::-1]")  # fmt: skip

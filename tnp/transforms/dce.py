@@ -123,9 +123,9 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     ``kept_if_raising`` names results; of the symbols that may raise only those that make one of them stay.
     """
     trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed: set[str] = set()
-    if kept_if_raising is None:
-        needed = _made_where_errors_raise(trace) | _made_of_products(trace)
+    needed = _made_where_errors_raise(trace) | _made_of_products(trace)
+    if kept_if_raising is not None:
+        needed = {name for name in needed if name in kept_if_raising}
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
         if (

@@ -446,3 +446,16 @@ def test_a_complex_constant_is_added_at_indices():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         for dtype in ("float32", "float64", "complex128"):
             check(function, np.ones(3, dtype))
+
+
+@pytest.mark.parametrize("index", [np.array([True, False]), np.array(True), np.bool_(True), np.array([2], np.uint8)])
+def test_flat_indices_may_be_bools(index):
+    check(lambda x: np.unravel_index(x, (3, 2)), index)
+    check(lambda x: np.ravel_multi_index((x, x), (3, 3)), index)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_shifts_of_floats():
+    for shift in (np.ones(3), np.array([1.0, 2.0]), np.array([1, 2]), np.float64(2)):
+        expected = np.roll(X, shift)
+        assert np.array_equal(tnp.jit(lambda x, s: np.roll(x, s))(X, shift), expected)

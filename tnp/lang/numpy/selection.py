@@ -343,6 +343,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TensorPro
     """Positions in the flattened array as coordinates, one array a dimension."""
     lengths = sizes.extents(shape_argument(shape), "unravel_index")
     index = as_array(indices)
+    if index.dtype.kind == "b":
+        index = clang.convert(index, dtypes.int64)
     if index.dtype.kind not in "iu" or index.dtype is dtypes.uint64:
         raise TypeError("only int indices permitted")
     index = clang.convert(index, dtypes.int64)
@@ -368,6 +370,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         len(found) == len(lengths),
         lambda: f"parameter multi_index must be a sequence of length {len(lengths)}",
     )
+    found = [clang.convert(x, dtypes.int64) if x.dtype.kind == "b" else x for x in found]
     if any(x.dtype.kind not in "iu" or x.dtype is dtypes.uint64 for x in found):
         raise TypeError("only int indices permitted")
     modes = [mode] * len(lengths) if isinstance(mode, str) else list(mode)

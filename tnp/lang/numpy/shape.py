@@ -253,6 +253,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
     a, axis = as_array(a), listed(axis)
     shift = [as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else as_integer(listed(shift))
+    if isinstance(shift, TensorProxy) and shift.ndim:
+        raise NeedsEager("np.roll shifts by an array whose values are known only when the program runs")
     if axis is None:
         return clang.reshape(_rolled(clang.reshape(a, (-1,)) if a.ndim != 1 else a, _total(shift), 0), a.shape)
     dims = [one_axis(a.ndim, d) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]

@@ -129,3 +129,30 @@ def test_numbers_have_no_matrix_product():
     jitted = tnp.jit(function)
     for k in (5, 2.5, True, 1j):
         assert_same(jitted(np.ones(3), k), function(np.ones(3), k))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_an_index_into_an_array_whose_length_values_decide():
+    def function(x):
+        found = np.argwhere(x)
+        try:
+            found[4]
+        except IndexError:
+            found = 3
+        return found
+
+    def stored(x, y):
+        y[0] = 5
+        x[x > 0][4]
+        y[1] = 6
+
+    for count in (3, 8):
+        x = (np.arange(8) < count) * 1.0
+        assert_same(tnp.jit(function)(x), function(x))
+        mine, eagers = np.zeros(2), np.zeros(2)
+        for g, y in ((tnp.jit(stored), mine), (stored, eagers)):
+            try:
+                g(x, y)
+            except IndexError:
+                assert count == 3
+        assert_same(mine, eagers)

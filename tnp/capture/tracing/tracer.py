@@ -33,7 +33,7 @@ from tnp.capture.tracing.predicates import (
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, TracedSize
-from tnp.core import dtypes, languages, prims, sizes
+from tnp.core import dtypes, languages, prims, sizes, symbols
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
@@ -354,10 +354,14 @@ class Tracer:
         """Takes ``value`` for what an array holds from now on."""
         stores.store_updated(target, value)
 
-    def flush_if_dynamic(self, key: Any) -> None:
-        """Writes what is pending if a store may fail at run time because of an index; those in lists are not looked at before."""
-        if is_traced(key) or type(key) is list or (type(key) is tuple and any(type(k) is list for k in key)):
+    def flush_if_dynamic(self, a: TracedArray, key: Any) -> None:
+        """Writes what is pending if a subscript of ``a`` may fail at run time because of an index; those in lists are not looked at
+        before."""
+        parts = key if type(key) is tuple else (key,)
+        if is_traced(key) or any(type(k) is list for k in parts):
             self.before_raising()
+        elif any(type(k) is int for k in parts) and any(symbols.value_of(n) is None for n in a.shape_):
+            self.before_raising()  # of an array whose length is known at run time only
 
     def before_effect(self, *, may_raise: bool) -> None:
         """Called before an operation that acts on the outside, or that may raise when the program runs."""

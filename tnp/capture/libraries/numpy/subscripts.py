@@ -34,7 +34,7 @@ class Subscripts(Library):
                 "and integer or boolean arrays are valid indices"
             )
         key = _static_key(tracer, key)
-        tracer.flush_if_dynamic(key)
+        tracer.flush_if_dynamic(a, key)
         found = tracer.call(lnp.getitem, (a, key), {})
         first = key[0] if type(key) is tuple and key else key
         if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
@@ -53,7 +53,7 @@ class Subscripts(Library):
             tracer.store(a, value)
             return
         key = _static_key(tracer, _with_scalars(tracer, key))
-        tracer.flush_if_dynamic(key)
+        tracer.flush_if_dynamic(a, key)
         key_value = tracer.value(key, {})
         if clang.is_basic(key_value):
             if _is_one_element(a, key_value) and _rank(value):

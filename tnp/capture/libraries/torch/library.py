@@ -424,7 +424,7 @@ class TorchLibrary(OpaqueCalls, Library):
 
     def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
         key = self._key(tracer, key, a)
-        tracer.flush_if_dynamic(key)
+        tracer.flush_if_dynamic(a, key)
         found = tracer.call(by_id["torch.Tensor.__getitem__"].symbol, (a, key), {})
         if found.storage is not a.storage:  # the dimensions of advanced indices may come first in memory
             found._strides = None
@@ -457,7 +457,7 @@ class TorchLibrary(OpaqueCalls, Library):
         value = self._operand(tracer, value)
         if isinstance(value, (tuple, list)) or not (type(value) in _NUMBERS or type(value) is TracedArray):
             raise NeedsEager(f"it stores a {type(value).__name__} into a tensor")
-        tracer.flush_if_dynamic(key)
+        tracer.flush_if_dynamic(a, key)
         getitem = by_id["torch.Tensor.__getitem__"].symbol
         key_value = tracer.value(key, {})
         if clang.is_basic(key_value):

@@ -194,3 +194,21 @@ def test_python_numbers_that_do_not_fit():
 def test_odd_arguments():
     check(lambda a: a.sort(axis=None), X, error=TypeError)
     check(lambda a: np.var(a, dtype=np.float64), np.array([1 + 2j, 3 - 1j, 2j]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64"])
+@pytest.mark.parametrize("number", [1j, 1 + 0j, complex("nan")])
+def test_complex_numbers_compare_with_scalars(dtype, number):
+    """To a Python complex number a scalar of float64 is a float, so that the result is a bool of Python's."""
+
+    def compared(a, k):
+        return k == a[0], a[0] == k, k != a[0], k == a
+
+    def decided(a, k):
+        with np.errstate(all="raise"):
+            return 1 if a.any() and k == a[0] else 2
+
+    a = np.ones(3, dtype)
+    for function in (compared, decided):
+        expected, found = function(a, number), tnp.jit(function)(a, number)
+        assert repr(found) == repr(expected)

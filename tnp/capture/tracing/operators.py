@@ -34,7 +34,7 @@ _PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod"))
 #: operators that Python's complex numbers have
-_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
+_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow", "eq", "ne"))
 _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
 _OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 

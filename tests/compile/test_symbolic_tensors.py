@@ -225,7 +225,7 @@ def test_shapes_are_of_torchs_class():
 
 #: of gradients, what runs eagerly or takes a program a size, as for known sizes
 NO_GRADIENTS = frozenset(("boolean", "inplace", "setitem", "zeros", "shape", "pool", "pool2"))
-#: views of arguments alone, of which autograd has to see the making
+#: functions that return only views of their arguments: they run eagerly, so that autograd records the views
 ONLY_VIEWS = frozenset(
     (
         "view",

@@ -53,8 +53,8 @@ class CacheEntry:
 
 
 def in_order(entries: Iterable[CacheEntry], most: int) -> tuple[CacheEntry, ...]:
-    """So many entries, the latest of which came first: those for one size each stand before those for any size, which would hide
-    them."""
+    """At most ``most`` of the entries, which are given newest first. Programs for one size stand before programs for any size,
+    which would hide them."""
     entries = list(entries)
     for_any_size = [e for e in entries if e.is_for_any_size][:most]
     others = [e for e in entries if not e.is_for_any_size][: most - len(for_any_size)]

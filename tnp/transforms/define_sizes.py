@@ -66,7 +66,7 @@ def _made_of(n: Any) -> Iterator[NumberProxy]:
 
 
 def _computed(n: NumberProxy, defined: set[str]) -> Iterator[BoundSymbol]:
-    """The operations that compute a size of those that are ``defined``, to which it is added."""
+    """The operations that compute the size ``n`` from ``defined`` sizes. Adds ``n`` to those."""
     if n.name in defined or n.origin is None:
         return
     operation, args = n.origin

@@ -360,7 +360,7 @@ def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
 
 
 def _sizes_of(walk: Iterable[BoundSymbol], arguments: Iterable[Proxy], saved: Iterable[Proxy]) -> list[Proxy]:
-    """The symbolic sizes among the arguments of which all others are made that the walk back may read, and that are not ``saved``."""
+    """The symbolic arguments that must be saved as well: the backward computes every size that it reads from them."""
     there = {p.name for p in saved}
     sizes = [p for p in arguments if symbols.is_symbol(p) and p.name not in there]
     if not sizes:

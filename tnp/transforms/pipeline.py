@@ -53,7 +53,7 @@ class Backend:
         self.conversions = conversions
         #: the executor that runs functions of the language as they are
         self.whole_functions_of = whole_functions_of
-        #: whether a trace is a part of a program, from which what is dead has gone: what is unread is there for its errors
+        #: whether the trace is a region of a program. Dead code has been eliminated there: an unread result is kept for its errors
         self.is_part = False
 
     def run_unfused(self, trace: Trace) -> Callable[..., Any]:

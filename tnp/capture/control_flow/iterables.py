@@ -48,7 +48,7 @@ class TracedRange:
     def __init__(self, start: Count, stop: Count, step: Count) -> None:
         self.start, self.stop, self.step = start, stop, step
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         return range
 

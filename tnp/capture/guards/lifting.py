@@ -248,8 +248,8 @@ class Inputs:
         return made
 
     def with_sizes(self, bsyms: Iterable[BoundSymbol], *, all_roots: bool = False) -> list[Proxy]:
-        """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does. With
-        ``all_roots``, those too of which others are made."""
+        """The inputs, and the symbolic sizes that operations take and that the prologue computes. ``all_roots`` adds every
+        symbol."""
         if not self.prologue.relations.symbols:
             return self.proxies
         defined = {p.name for p in self.proxies}
@@ -262,7 +262,8 @@ class Inputs:
                 if p.name not in found:
                     defined.add(p.name)
         roots = self.prologue.relations.symbols if all_roots else ()
-        found.update((n.name, n) for n in roots if n.name not in {p.name for p in self.proxies})
+        given = {p.name for p in self.proxies}
+        found.update((n.name, n) for n in roots if n.name not in given)
         for name, p in found.items():
             assert isinstance(p, NumberProxy)
             self.expressions[name] = p.text

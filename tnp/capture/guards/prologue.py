@@ -173,7 +173,7 @@ class Prologue:
         #: of the values a function that says whether others are of their kinds, surely if it says so
         self._alike: dict[str, tuple[Any, list[str]]] = {}
         self._make_alike: Callable[[list[Any]], Callable[..., bool] | None] | None = None
-        #: these functions, by the expressions of what they look at: the values are not kept
+        #: these functions, keyed by the expressions of the arrays that they check
         self._checks: dict[tuple[str, ...], Callable[..., bool] | None] = {}
 
     def copy(self) -> Prologue:

@@ -26,8 +26,8 @@ _marked: dict[int, tuple[Any, set[int]]] = {}
 def mark_dynamic(x: Any, dim: int) -> None:
     """Makes dimension ``dim`` of the array or tensor ``x`` a symbol in programs that are traced with ``x``: they serve any size from 2 on.
 
-    Without it, a size of an array becomes a symbol once it has varied; a size of a tensor never does. Raises ``TypeError`` if ``x`` is neither
-    an ndarray nor a tensor, ``IndexError`` if it has no such dimension.
+    Without it, a size becomes a symbol once it has varied. Raises ``TypeError`` if ``x`` is neither an ndarray nor a tensor,
+    ``IndexError`` if it has no such dimension.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: x.sum(axis=1))

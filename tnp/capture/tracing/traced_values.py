@@ -177,7 +177,7 @@ class TracedArray:
             new = update(current, value, path) if path else update(current, value)
         self.storage.replace(new)
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         known: type = self.library.array_class(self)
         return known
@@ -344,7 +344,7 @@ class TracedNumber:
     def __tnp_value__(self) -> NumberProxy:
         return self.proxy
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         return self.proxy.python_type
 
@@ -417,7 +417,7 @@ class TracedSize(tuple[Any, ...]):
         made.kind = kind
         return made
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         return self.kind
 
@@ -459,7 +459,7 @@ class TracedObject:
     def __tnp_value__(self) -> ObjectProxy:
         return self.proxy
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         return self.proxy.python_type
 

@@ -43,9 +43,15 @@ class ShapeSymbols:
     """The symbols of one dry run: ``env`` is PyTorch's record of them."""
 
     def __init__(self) -> None:
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+        try:
+            from torch._dynamo.source import ConstantSource
+            from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
-        self.env: Any = ShapeEnv(specialize_zero_one=True, duck_shape=False, assume_static_by_default=False)
+            self.env: Any = ShapeEnv(specialize_zero_one=True, duck_shape=False, assume_static_by_default=False)
+        except (ImportError, TypeError) as error:  # it is no public interface of PyTorch's
+            raise NotSymbolic(str(error)) from error
+        self._source: Any = ConstantSource
+        self._dynamic: Any = DimDynamic.DYNAMIC
         self._made: dict[str, Any] = {}
         self._numbers: dict[Any, NumberProxy] = {}
 
@@ -70,14 +76,11 @@ class ShapeSymbols:
         return self._made[n.name]
 
     def _root(self, n: NumberProxy) -> Any:
-        from torch._dynamo.source import ConstantSource
-        from torch.fx.experimental.symbolic_shapes import DimDynamic
-
         value = symbols.value_of(n)
         if value is None or value < symbols.LEAST:
             raise NotSymbolic(f"the size {n.text}")
-        source = ConstantSource(n.name)
-        symbol = self.env.create_symbol(value, source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None)
+        source = self._source(n.name)
+        symbol = self.env.create_symbol(value, source, dynamic_dim=self._dynamic, constraint_dim=None)
         self._numbers[symbol] = n
         return self.env.create_symintnode(symbol, hint=value, source=source)
 

@@ -26,7 +26,7 @@ class TracedFlat:
         self._tracer = tracer
         self.base = base
 
-    @property  # type: ignore[misc]  # the stubs say that it can be set
+    @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
         return np.flatiter
 

@@ -166,12 +166,7 @@ class Body:
         Of such loops it computes the cost in two ways, and ends the process where they come to different widths.
         """
         if self._backwards is None:
-            places = [
-                (self.module.memories.get(self.plan.memory_of(a.node)), a.at)
-                for s in self.nest.statements()
-                for a in s.accesses()
-            ]
-            offsets = [memory.offset(at) for memory, at in places if memory is not None]
+            offsets = self.module.offsets(self.nest.statements())
             self._backwards = {
                 v for i in offsets for atom, k in i.terms.items() if k < 0 for v in Index.of(atom).variables()
             }

@@ -13,7 +13,7 @@ vectoriser. Accumulators are stack slots, which LLVM promotes to registers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,7 +32,7 @@ from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.row_fusion import Sweep
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.skewed_fusion import Following
-from tnp.executors.llvm.statements import Nest
+from tnp.executors.llvm.statements import Nest, Statement
 from tnp.runtime import allocator
 from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
 
@@ -327,6 +327,14 @@ class Module:
     @property
     def _loops_from(self) -> int:
         return 2 + 3 * (0 if self.is_plain else len(self.memories)) + len(_HINTS)
+
+    def offsets(self, statements: Iterable[Statement]) -> Iterator[Index]:
+        """Where statements access memory, in bytes from its beginning."""
+        for s in statements:
+            for access in s.accesses():
+                memory = self.memories.get(self.plan.memory_of(access.node))
+                if memory is not None:
+                    yield memory.offset(access.at)
 
     def hinted_loop(self, kinds: Sequence[str | int]) -> int:
         """The metadata of one more loop of which LLVM is told something, by keys of :data:`_HINTS`."""

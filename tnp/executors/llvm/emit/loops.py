@@ -60,12 +60,8 @@ FEW = 64
 def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
     """``loops`` in runs that can be one loop each: every memory is gone through evenly, and no value depends on a loop
     variable itself."""
-    offsets: list[Index] = []
+    offsets = list(module.offsets(statements))
     for s in statements:
-        for access in s.accesses():
-            memory = module.memories.get(module.plan.memory_of(access.node))
-            if memory is not None:
-                offsets.append(memory.offset(access.at))
         offsets += [i for node, at in s.visits if node.op == "iota" for i in (*at, Index(0, dict.fromkeys(loops, 1)))]
         if s.node.op == "iota":
             offsets.append(Index(0, dict.fromkeys(loops, 1)))

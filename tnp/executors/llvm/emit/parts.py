@@ -202,8 +202,7 @@ def goes_backwards(module: Module, run: Sequence[Var], statements: Sequence[Stat
     position on it takes vectors as they lie there."""
     if any(s.reduced or s.ordered for s in statements):
         return False
-    accesses = [(module.memories.get(module.plan.memory_of(a.node)), a.at) for s in statements for a in s.accesses()]
-    steps = {memory.offset(at).terms.get(run[-1], 0) for memory, at in accesses if memory is not None}
+    steps = {offset.terms.get(run[-1], 0) for offset in module.offsets(statements)}
     return min(steps, default=0) < 0 and max(steps) <= 0
 
 

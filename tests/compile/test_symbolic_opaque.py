@@ -3,6 +3,7 @@
 import pytest
 
 import tnp
+from tests.compile.test_symbolic_tensors import with_gradients
 from tnp.api import programs_of
 from tnp.testing import assert_same
 
@@ -10,9 +11,8 @@ torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
 
-def _argument(n, requires_grad):
-    a = torch.randn(n, n + 2, 8, generator=torch.Generator().manual_seed(n))
-    return a.requires_grad_(requires_grad)
+def _argument(n):
+    return torch.randn(n, n + 2, 8, generator=torch.Generator().manual_seed(n))
 
 
 def _heads(a):
@@ -51,16 +51,6 @@ PROGRAM_A_SIZE = {
 }
 
 
-def _outcome(function, a):
-    """The tensors that a function returns, and the gradient of its argument."""
-    out = function(a)
-    tensors = list(out) if isinstance(out, (tuple, list)) else [out]
-    weighted = [(x * torch.linspace(0.1, 1, x.numel()).view(x.shape)).sum() for x in tensors if x.requires_grad]
-    if weighted:
-        sum(weighted).backward()
-    return [x.detach() for x in tensors], a.grad
-
-
 @pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 @pytest.mark.parametrize("trains", [False, True])
 @pytest.mark.parametrize(
@@ -70,7 +60,7 @@ def _outcome(function, a):
 def test_programs_for_all_sizes(programs, function, trains):
     jitted = tnp.jit(function, dynamic=True)
     for n in (5, 8, 13, 8):
-        found = [_outcome(f, _argument(n, trains)) for f in (jitted, function)]
+        found = [with_gradients(f, [_argument(n)], trains) for f in (jitted, function)]
         assert_same(*found, exact=False, what=f"size {n}")
     assert len(programs_of(jitted)) == programs
 
@@ -80,11 +70,11 @@ def test_what_pytorch_relies_on_is_a_relation():
     function = lambda a, b: torch.linalg.norm(torch.cat([a, b], 1), dim=1) + torch.linalg.norm(b, dim=1)  # noqa: E731
     jitted = tnp.jit(function, dynamic=True)
     for n, m in ((3, 3), (4, 4), (5, 2)):
-        a, b = _argument(n, False), _argument(n, False)[:, :m]
+        a, b = _argument(n), _argument(n)[:, :m]
         b = b.contiguous()
         assert_same(jitted(a, b), function(a, b), exact=False)
     with pytest.raises(RuntimeError, match="must match"):
-        jitted(_argument(3, False), _argument(4, False))
+        jitted(_argument(3), _argument(4))
 
 
 def test_a_transformer_of_pytorchs_layers():

@@ -244,11 +244,10 @@ ONLY_VIEWS = frozenset(
 )
 
 
-def _with_gradients(function, args):
-    """The tensors that a function returns, and the gradients of its arguments."""
+def with_gradients(function, args, trains=True):
+    """The tensors that a function returns, and with ``trains`` the gradients of its floating arguments."""
     for a in args:
-        if a.is_floating_point():
-            a.requires_grad_()
+        a.requires_grad_(trains and a.is_floating_point())
     out = function(*args)
     tensors = [x for x in (out if isinstance(out, (tuple, list)) else [out]) if isinstance(x, torch.Tensor)]
     weighted = [(x * torch.linspace(0.1, 1, x.numel()).view(x.shape)).sum() for x in tensors if x.requires_grad]
@@ -263,7 +262,7 @@ def test_gradients_for_all_sizes(name):
     jitted = tnp.jit(function, dynamic=True, strict=True)
     names = inspect.signature(function).parameters
     for n in (5, 8, 13, 8):
-        found = [_with_gradients(f, [MAKERS[p](n) for p in names]) for f in (jitted, function)]
+        found = [with_gradients(f, [MAKERS[p](n) for p in names]) for f in (jitted, function)]
         assert_same(*found, exact=False, what=f"size {n}")
     assert len(programs_of(jitted)) == 1
 

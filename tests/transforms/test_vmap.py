@@ -101,6 +101,22 @@ def test_branches_whose_results_are_the_same_for_all():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def only_taken_raises(x, limit):
+    s = x
+    for i in range(4):
+        if x.sum() > limit:
+            s = s + x[[i]]
+    return s
+
+
+def test_a_side_that_no_element_takes_raises_nothing():
+    limits = np.full(len(M), 1e3)
+    np.testing.assert_array_equal(tnp.vmap(only_taken_raises)(M, limits), M)
+    limits[1] = -1e3
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        tnp.vmap(only_taken_raises)(M, limits)
+
+
 def test_positions_that_differ():
     at = np.array([2, 0, 1, 2])
     np.testing.assert_array_equal(tnp.vmap(lambda x, i: x[i])(M, at), M[np.arange(4), at])

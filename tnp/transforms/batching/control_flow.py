@@ -15,7 +15,7 @@ from tnp.core.errors import BatchError
 from tnp.core.prims.control_flow import stored as memory_of
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.autodiff.replay import like, make_body, renamed, stored
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, dtype_of_number
 
@@ -52,9 +52,12 @@ def _cond(walk: Walk, b: BoundSymbol) -> Any:
     condition, then, otherwise, *inits = b.args
     values = [walk.of(x) for x in inits]
     if walk.is_batched(condition):
-        sides = [_run_body(walk, side, values) for side in (then, otherwise)]
         chosen = clang.convert(walk.of(condition).array, dtypes.bool8)
         chosen = clang.reshape(chosen, (walk.length,))
+        sides = [
+            _side_for_all(walk, b, side, values, takes)
+            for side, takes in ((then, chosen), (otherwise, prims.logical_not(chosen)))
+        ]
         results = []
         for p, x, y in zip(b.output, *sides):
             first, second = _value(walk, p, x), _value(walk, p, y)
@@ -75,6 +78,15 @@ def _cond(walk: Walk, b: BoundSymbol) -> Any:
         return make_body((), results)
 
     return _rewrap(flags, prims.cond(walk.of(condition), made(then), made(otherwise)))
+
+
+def _side_for_all(walk: Walk, b: BoundSymbol, side: Body, values: Sequence[Any], takes: TensorProxy) -> Sequence[Any]:
+    """What a side of a branch gives for the whole batch. One that may raise runs only if an element of the batch takes it."""
+    if not any(x.has_tag_inside(OpTags.MAY_RAISE) for x in side.bound_symbols):
+        return _run_body(walk, side, values)
+    made = make_body((), lambda: [_value(walk, p, x) for p, x in zip(b.output, _run_body(walk, side, values))])
+    nothing = make_body((), lambda: [clang.full_like(r, 0) for r in made.results])
+    return [Batched(x) for x in prims.cond(prims.any(takes, (0,)), made, nothing)]
 
 
 def _flags_of(

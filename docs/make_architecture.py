@@ -123,7 +123,7 @@ STEPS = (
     ("· an `if` on a traced value becomes an operation", "capture/control_flow/trace_cond.py", "Branch.join"),
     ("· a loop becomes `for_loop` or `while_loop`", "capture/control_flow/trace_loop.py", "Loop.roll"),
     ("· assigned attributes are stored at the end", "capture/driver.py", "_finish"),
-    ("· what cannot be captured runs eagerly, with a warning", "compile/compiled_function.py", "Jitted._eager_entry"),
+    ("· what cannot be captured runs eagerly, with a warning", "compile/eager_calls.py", "EagerCalls._eager_entry"),
     ("**transforms**", "transforms/pipeline.py", "compile_trace"),
     ("· each operation is claimed by an executor, or may be fused", "transforms/claim.py", "claim"),
     ("· operations are fused, each region by its executor", "transforms/fuse.py", "fuse"),

@@ -3,7 +3,9 @@ the same at every run of CI."""
 
 import importlib.util
 import os
+import sys
 import tempfile
+import warnings
 
 import pytest
 
@@ -21,6 +23,24 @@ if importlib.util.find_spec("hypothesis") is not None:  # machines with a GPU ma
     settings.register_profile("ci", derandomize=True)
     if os.environ.get("CI"):
         settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def parts_are_warned_of():
+    """A call that runs in parts, which gives no warning, gives one in tests: warnings are errors there, unless the test expects it."""
+    if "tnp" not in sys.modules:
+        yield
+        return
+    from tnp.core.errors import EagerFallbackWarning
+    from tnp.runtime import logs
+
+    def tell(event):
+        if event.kind == "parts":
+            warnings.warn(event.reason, EagerFallbackWarning, stacklevel=2)
+
+    logs.listeners.append(tell)
+    yield
+    logs.listeners.remove(tell)
 
 
 @pytest.fixture

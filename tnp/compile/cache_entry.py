@@ -12,6 +12,7 @@ from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
+    from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
 __all__ = ["CacheEntry", "CallSignature", "in_order", "no_program"]
@@ -48,6 +49,8 @@ class CacheEntry:
     guard: ValueGuard | None = None
     #: its CUDA graphs, the forward program's and those of backward programs
     graphs: list[Any] = field(default_factory=list)
+    #: of calls that run in parts, where
+    points: ResumePoints | None = None
     #: whether it has symbolic sizes
     is_for_any_size: bool = False
 

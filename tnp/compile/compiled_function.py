@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
-import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +16,14 @@ from tnp.capture import active
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.libraries.base import left_alone, tell_dynamo
+from tnp.capture.rewrite.foreign import Place
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
+from tnp.compile.eager_calls import KEEPING, RECOMPILE_LIMIT, EagerCalls
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faults import (
     REPORT,
@@ -36,12 +36,12 @@ from tnp.compile.faults import (
     while_compiling,
     without_values,
 )  # fmt: skip
+from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
-    EagerFallbackWarning,
     ExtensionError,
     InternalError,
     InternalErrorWarning,
@@ -53,7 +53,6 @@ from tnp.core.errors import (
     TraceCheckError,
     TraceError,
     hide_frames_of,
-    user_stack_level,
 )
 from tnp.core.trace import Trace
 from tnp.runtime import locks, logs, signals
@@ -64,19 +63,14 @@ __all__ = ["Jitted", "programs_behind"]
 hide_frames_of(np.__path__[0])
 
 
-#: programs kept a function, and how often a call of one kind of passing arguments is traced
-RECOMPILE_LIMIT = int(os.environ.get("TNP_RECOMPILE_LIMIT", "64"))
-#: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
-EAGER_LIMIT = 16
-
+#: by a function that a function calls that runs in parts, what is compiled of it, with the options of that one
+_called: weakref.WeakKeyDictionary[Any, list[tuple[Any, Jitted]]] = weakref.WeakKeyDictionary()
 #: every jitted function that there is
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
-#: held while programs are put away or forgotten
-_keeping = locks.lock()
 
 
 def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
-    with _keeping:
+    with KEEPING:
         alive = list(_alive)
     for jitted in alive:
         if concerns(jitted):
@@ -86,15 +80,13 @@ def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
 registrations.listeners.append(_forget)
 
 
-class Jitted:
+class Jitted(EagerCalls):
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`.
 
     It has many methods: the steps from a call to a result, in the order in which fewer and fewer calls come to them.
     """
 
     __slots__ = (
-        "__dict__",
-        "__weakref__",
         "_first",
         "_form",
         "_hits",
@@ -102,8 +94,6 @@ class Jitted:
     )  # what each call reads is found at once
 
     __qualname__: str
-    #: whether calls may run eagerly
-    runs_eagerly = True
     make_selection: type[ExecutorSelection] = ExecutorSelection
 
     def __init__(
@@ -111,6 +101,7 @@ class Jitted:
         fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False, dynamic: bool | None = None,
     ) -> None:  # fmt: skip
         check_compilable(function)
+        super().__init__()
         tell_dynamo()
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
@@ -127,14 +118,29 @@ class Jitted:
         self._recompiled: list[str] = []
         #: by the kind of guard, how often one did not hold
         self._failed: Counter[str] = Counter()
-        #: the kinds of warnings that were given
-        self._warned: set[type[Warning]] = set()
         #: how often programs were forgotten because an extension changed something, and what it was last
         self._forgotten = 0
         self._changed = ""
         self._make_binder()
-        with _keeping:
+        with KEEPING:
             _alive.add(self)
+
+    def _part(
+        self, function: Any, around: ResumePoints | None = None, places: frozenset[Place] = frozenset()
+    ) -> Jitted:
+        """A part of it compiled: a span of the function with the points ``around``, or a function that what Python runs calls."""
+        if around is None:  # one for all that call it, itself among them
+            with KEEPING:
+                options = tuple(self.options.items())
+                known = next((j for o, j in _called.get(function, ()) if o == options), None)
+            if known is not None:
+                return known
+        made = Jitted(function, **self.options)
+        made._around, made._places, made._is_part = around, places, True
+        if around is None:
+            with KEEPING:
+                _called.setdefault(function, []).append((options, made))
+        return made
 
     def _make_binder(self) -> None:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
@@ -197,7 +203,8 @@ class Jitted:
                     break
             else:
                 if self._is_settled(form):
-                    return form.apply(self.__tnp_function__, values)
+                    assert form.last_resort is not None
+                    return form.last_resort(*values)
                 entry = self._compile(form, values)
         result = entry.run(*values)
         if result is not MISS:
@@ -234,24 +241,6 @@ class Jitted:
             form.runs = (*(e.run for e in entries if e.form is form), *last)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
-    def _is_settled(self, form: CallSignature) -> bool:
-        """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
-        if form.last_resort is not None:
-            return True
-        if not self.runs_eagerly or self._strict or (form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT):
-            return False
-        kept = sum(e.form is form and e.eager_reason is None for e in self._entries)
-        often = self._failed.most_common(1)
-        why = f"; the guard that failed most often: {often[0][0]}" if often else ""
-        self._warn_once(
-            f"{self.called} runs eagerly where none of its {kept} programs is valid: it was traced {form.traced} times{why}. "
-            "TNP_RECOMPILE_LIMIT sets how often that may be"
-        )
-        form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
-        with _keeping:  # what was found to run eagerly does so anyway
-            self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
-        return True
-
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""
         return executor in self._executors.used
@@ -262,7 +251,7 @@ class Jitted:
 
     def invalidate(self, what: str) -> None:
         """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
-        with _keeping:
+        with KEEPING:
             self._forgotten += 1
             for form in self.forms():
                 form.traced = form.found_eager = 0
@@ -272,30 +261,9 @@ class Jitted:
             self._set_entries(())
             self._executors.used.clear()
 
-    def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
-        """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
-
-        Nothing has been written then: opaque calls after effects are unsupported.
-        """
-        self._settle(form, values, str(failure))
-        return form.apply(self.__tnp_function__, values)
-
-    def _settle(
-        self, form: CallSignature, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
-    ) -> None:
-        """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
-        with self.lock:
-            for entry in self._entries:
-                if entry.form is not form or entry.eager_reason is not None:
-                    continue
-                if entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(form, entry.prologue, NeedsEager(reason), warning)
-                    self.replace(entry, made)
-                    break
-
     def replace(self, entry: CacheEntry, other: CacheEntry | None) -> None:
         """Puts another program, or none, in the place of one."""
-        with _keeping:
+        with KEEPING:
             if any(e is entry for e in self._entries):
                 found = [other if e is entry else e for e in self._entries]
                 self._set_entries(tuple(e for e in found if e is not None))
@@ -356,6 +324,8 @@ class Jitted:
             is_watched = has_sizes and not evaluator.steps and made.training is None
             run = HotSizes(self, form, made, seconds) if is_watched else made.run
             entry = CacheEntry(form, prologue, run, made.traces, seconds=seconds, training=made.training)
+            if self._around is not None and not evaluator.steps and not is_worth_a_call(made.traces[0]):
+                self._around.note(dict.fromkeys(self._places, "it takes less than a call of a program"))
             entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
@@ -383,7 +353,7 @@ class Jitted:
             entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry
-        with _keeping:
+        with KEEPING:
             if self._forgotten == forgotten:
                 self._insert(entry, evaluator.steps)
         self._tell(entry, time.perf_counter() - start, again)
@@ -472,7 +442,7 @@ class Jitted:
 
     def keep(self, entry: CacheEntry, why: str) -> None:
         """Puts a program first, which is told."""
-        with _keeping:
+        with KEEPING:
             self._insert(entry)
         self._tell(entry, entry.seconds, why)
 
@@ -483,69 +453,6 @@ class Jitted:
             raise TraceError(f"{text}; strict=True refuses that")
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
-
-    def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
-        """Handles a program that tnp does not support: it runs eagerly."""
-        if self._strict:
-            raise located(error, self.__tnp_function__) from None
-        return self._eager_entry(form, prologue, NeedsEager(str(error)))
-
-    def _eager_entry(
-        self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
-    ) -> CacheEntry:
-        text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
-        if self._strict:
-            raise TraceError(f"{text}; strict=True refuses that") from None
-        self._warn_once(text, warning)
-        return self._finding(form, prologue, text)
-
-    def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
-        """That calls for which a prologue is valid run eagerly."""
-        run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
-        return CacheEntry(form, prologue, run, eager_reason=text)
-
-    def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
-        if warning not in self._warned:
-            self._warned.add(warning)
-            warnings.warn(text, warning, stacklevel=user_stack_level())
-
-    def _once_eagerly(
-        self,
-        form: CallSignature,
-        prologue: Prologue,
-        error: BaseException,
-        excuse: NeedsEager | None = None,
-        *,
-        keeps: bool = True,
-    ) -> CacheEntry:
-        """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept. If eager does not raise,
-        that is tnp's fault, unless there is an ``excuse``."""
-
-        def run(*values: Any) -> Any:
-            if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
-                raise error
-            try:
-                result = form.apply(self.__tnp_function__, values)
-            except Exception as raised:
-                if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
-                    with self.lock, _keeping:
-                        self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
-                raise
-            text = f"tracing raised {text_of(error)}, which eager does not"
-            if check.enabled() and excuse is None:
-                raise InternalError(f"{self.called}: {text}") from error
-            with self.lock:
-                if excuse is not None:
-                    entry = self._eager_entry(form, prologue, excuse)
-                else:
-                    entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
-                form.found_eager += 1
-                with _keeping:
-                    self._insert(entry)
-            logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
-            return result
-
-        return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
 
     @property
     def called(self) -> str:
@@ -593,7 +500,7 @@ def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
     if type(function) is not FunctionType or not is_found_by_name(function):
         return Jitted(function, **options)
     key = function, *options.values()
-    with _keeping:
+    with KEEPING:
         alive = [] if key in _unpickled else list(_alive)
     same = (f for f in alive if type(f) is Jitted and f.__tnp_function__ is function and f.options == options)
     found = _unpickled.get(key) or next(same, None) or Jitted(function, **options)

@@ -6,6 +6,7 @@ cannot compile. Each message names the user's file and line, the operation, the 
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from types import CodeType, FrameType
@@ -36,6 +37,7 @@ __all__ = [
     "TransformError",
     "UserLocation",
     "user_location",
+    "user_stack",
     "user_stack_level",
 ]
 
@@ -183,6 +185,8 @@ class NeedsEager(BaseException):
 
     def __init__(self, reason: str, location: UserLocation | None = None) -> None:
         self.reason = reason
+        #: the lines of the program that were being executed, innermost first
+        self.stack = user_stack()
         self.location = location if location is not None else user_location()
         super().__init__(f"{self.location}: {reason}")
 
@@ -252,6 +256,12 @@ class UserLocation:
     def __str__(self) -> str:
         return f"{self.filename}:{self.line} in {self.name}"
 
+    @property
+    def place(self) -> tuple[int | None, int | None, int | None, int | None]:
+        """Where the instruction's expression begins and ends: lines and columns, as :mod:`ast` counts them."""
+        line, end_line, column, end_column = next(itertools.islice(self.code.co_positions(), self.offset // 2, None))
+        return line, column, end_line, end_column
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UserLocation) and str(self) == str(other)
 
@@ -292,6 +302,17 @@ def user_location() -> UserLocation:
     found = frame if frame is not None else last
     assert found is not None
     return UserLocation(found.f_code, found.f_lasti)
+
+
+def user_stack() -> tuple[UserLocation, ...]:
+    """The lines being executed that are neither tnp's nor an array library's, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    found = []
+    while frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            found.append(UserLocation(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def user_stack_level() -> int:

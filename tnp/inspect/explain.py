@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tnp.api import jitted_behind, programs_of
+from tnp.compile.resume_points import ResumePoints
 from tnp.core.errors import UserLocation
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
@@ -39,11 +40,21 @@ def explain(f: Any) -> Explanation:
       executors: llvm 1
       ...
     """
-    f = jitted_behind(f)
+    return Explanation("\n".join(_described(jitted_behind(f), set())))
+
+
+def _described(f: Any, seen: set[int]) -> list[str]:
+    """What was compiled; of functions in ``seen``, which have been described, the name."""
     name = f.called
+    if id(f) in seen:
+        return [f"{name}: see above"]
+    seen.add(id(f))
     programs = programs_of(f)
     lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, (entry, conditions) in enumerate(programs):
+        if entry.points is not None:
+            lines += [f"program {i}: in parts", *conditions, *_parts(entry.points, seen)]
+            continue
         if entry.eager_reason is not None:
             lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
             continue
@@ -68,7 +79,18 @@ def explain(f: Any) -> Explanation:
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):
         lines.append("calls that no program is valid for run eagerly: there were too many")
-    return Explanation("\n".join(lines))
+    return lines
+
+
+def _parts(points: ResumePoints, seen: set[int]) -> list[str]:
+    """What of a function Python runs, and what is compiled around that."""
+    lines = ["  Python runs:", *(f"    {line}" for line in points.describe())]
+    for places, compiled in points.parts:
+        first, last = min(p[0] for p in places), max(p[2] for p in places)
+        lines += [f"  compiled, lines {first} to {last}:", *(f"    {line}" for line in _described(compiled, seen))]
+    for compiled in points.functions:
+        lines += ["  compiled, called by what Python runs:", *(f"    {line}" for line in _described(compiled, seen))]
+    return lines
 
 
 def _count(n: int, noun: str) -> str:

@@ -231,7 +231,9 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     found = Profile(jitted.called, [])
     if entry is None or entry.eager_reason is not None:
         found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
-        call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731
+        points = entry.points if entry is not None else None
+        function = jitted.__tnp_function__ if points is None else points.function()
+        call: Callable[..., Any] = lambda *v: form.apply(function, v)  # noqa: E731
     else:
         clock = _Clock(found)
 

@@ -16,7 +16,7 @@ from tnp.capture.control_flow.deferred_return import waits
 from tnp.capture.control_flow.liveness import PREFIX, bound_names
 from tnp.capture.rewrite.ast_utils import parts_of, statements_in, walk
 
-__all__ = ["hook_unsure_names"]
+__all__ = ["bound_before", "hook_unsure_names", "parameters_of"]
 
 #: what is surely bound behind a statement that never gets there
 _NOWHERE = None
@@ -28,11 +28,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.GeneratorExp,) if sys.version_info >= (3, 12) else _COMPREHENSIONS
 
 
-def hook_unsure_names(function: Any, runtime: str) -> None:
-    """Puts hooks at the readings of local names of a function that may be unbound there."""
+def bound_before(function: Any) -> dict[int, frozenset[str]]:
+    """By the ``id`` of each statement of a function, the names that are surely bound before it."""
+    found = _Found()
+    found.block(function.body, frozenset(parameters_of(function)))
+    return found.before
+
+
+def parameters_of(function: Any) -> set[str]:
+    """The names of a function's parameters."""
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
-    parameters = {x.arg for x in every if x is not None}
+    return {x.arg for x in every if x is not None}
+
+
+def hook_unsure_names(function: Any, runtime: str) -> None:
+    """Puts hooks at the readings of local names of a function that may be unbound there."""
+    parameters = parameters_of(function)
     outer = {n for s in statements_in([function]) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     local = bound_names(function.body) - parameters - outer
     if local:
@@ -171,6 +183,23 @@ class _Hooks:
         function = ast.Attribute(ast.Name(self.runtime, ast.Load()), "bound", ast.Load())
         is_free = [ast.Constant(True)] if self.scopes else []
         return ast.copy_location(ast.Call(function, [node, ast.Constant(node.id), *is_free], []), node)
+
+
+class _Found(_Hooks):
+    """The same analysis, which changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("", set())
+        self.before: dict[int, frozenset[str]] = {}
+
+    def _statement(self, s: Any, sure: frozenset[str]) -> _Names:
+        self.before[id(s)] = sure
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return sure | {s.name}
+        return super()._statement(s, sure)
+
+    def _is_unsure(self, node: ast.AST, sure: frozenset[str]) -> bool:
+        return False
 
 
 def _breaks(statements: Sequence[ast.stmt]) -> bool:

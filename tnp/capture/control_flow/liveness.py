@@ -124,7 +124,8 @@ class Liveness:
         self._binds: dict[int, frozenset[str]] = {}
         #: what handlers read, which may be reached from any statement
         self._handlers: frozenset[str] = frozenset()
-        self._block(body, frozenset())
+        #: the names that the statements may read before they bind them
+        self.entry = self._block(body, frozenset())
 
     def _block(self, statements: Iterable[ast.stmt], after: frozenset[str]) -> frozenset[str]:
         """The names live before ``statements``, where ``after`` are those live behind them."""

@@ -7,6 +7,7 @@ Python's error there if the flag is false.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tnp.capture import active
@@ -16,7 +17,7 @@ from tnp.core import prims
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 
-__all__ = ["TracedMaybe", "nothing_like", "split"]
+__all__ = ["UNBOUND", "TracedMaybe", "if_bound", "nothing_like", "split"]
 
 
 class TracedMaybe:
@@ -50,6 +51,14 @@ _SPECIAL = (
 )
 for _name in _SPECIAL:
     setattr(TracedMaybe, f"__{_name}__", TracedMaybe._unhooked)
+
+
+def if_bound(read: Callable[[], Any]) -> Any:
+    """What ``read`` reads, a variable; :data:`UNBOUND` if it is unbound."""
+    try:
+        return read()
+    except NameError:
+        return UNBOUND
 
 
 def split(x: Any) -> tuple[Any, Any]:

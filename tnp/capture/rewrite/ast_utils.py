@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "Transformer",
+    "as_list",
     "blocks_of",
     "children",
     "function_definition",
@@ -84,6 +85,11 @@ def statements_in(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         stack += blocks_of(node)
+
+
+def as_list(x: Any) -> list[Any]:
+    """What a visitor makes of a statement, as a list of statements."""
+    return x if isinstance(x, list) else [x]
 
 
 def blocks_of(node: ast.AST) -> list[Any]:

@@ -27,7 +27,6 @@ import ast
 import builtins
 import contextlib
 import hashlib
-import inspect
 import linecache
 import marshal
 import sys
@@ -39,14 +38,11 @@ from typing import Any
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
 from tnp.capture.control_flow.liveness import PREFIX
-from tnp.capture.rewrite.ast_utils import Transformer, function_definition, statements_in, walk, with_places
-from tnp.capture.rewrite.code_names import FACTORY, with_users_names
+from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
+from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
-from tnp.capture.rewrite.source_ast import _as_list, _is_part, _outline, _private_names, tree_from_block, tree_from_file
-from tnp.core.check import enabled
-from tnp.core.errors import InternalError
+from tnp.capture.rewrite.outlining import IF_BOUND
 from tnp.runtime import disk_cache, locks
-from tnp.runtime.quiet import quiet
 
 __all__ = ["has_hooks", "rewrite"]
 
@@ -107,6 +103,8 @@ class _Rewriter(Transformer):
         return made
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == IF_BOUND:
+            return self._hook("if_bound", node, *node.args)
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
             looks_at_caller = node.func.id != "super" and not (node.func.id in _ASK_OBJECTS and node.args)
             self.generic_visit(node)
@@ -151,7 +149,7 @@ class _Rewriter(Transformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if not isinstance(node.ctx, ast.Load) or node.id in self.local:
             return node
-        if node.id == "__class__" or node.id in _FRAME_FUNCTIONS:
+        if node.id == "__class__" or node.id in _FRAME_FUNCTIONS or node.id == IF_BOUND:
             return node
         return self._hook("load", node, ast.copy_location(ast.Constant(node.id), node), node)
 
@@ -293,7 +291,7 @@ class _Rewriter(Transformer):
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        node.body = [new for s in node.body for new in _as_list(self.visit(s))]
+        node.body = [new for s in node.body for new in as_list(self.visit(s))]
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -351,7 +349,7 @@ class _Rewriter(Transformer):
                 elif isinstance(part, ast.MatchMapping):
                     part.keys = [self._in_pattern(key, lookups) for key in part.keys]
             case.guard = case.guard and self.visit(case.guard)
-            case.body = [new for s in case.body for new in _as_list(self.visit(s))]
+            case.body = [new for s in case.body for new in as_list(self.visit(s))]
         if not lookups:
             return node
         names = ast.copy_location(ast.Name(_PATTERNS, ast.Store()), node)
@@ -491,8 +489,8 @@ def _from_disk(key: str | None) -> types.CodeType | None:
 
 
 def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
-    private = _private_names(f.__code__)
-    node = _tree(f, private)
+    private = private_names(f.__code__)
+    node = tree_of(f, private)
     if node is None:
         return None
     names = _Names(node)
@@ -502,11 +500,11 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     if isinstance(node, ast.Lambda):
         node.body = rewriter.visit(node.body)
     else:
-        node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
+        node.body = [new for s in node.body for new in as_list(rewriter.visit(s))]
         return_what_is_raised(node, RUNTIME)
         hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
-    return _compiled(node, f)
+    return compiled(node, f, (RUNTIME,))
 
 
 def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
@@ -520,71 +518,3 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
     _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
     changes: dict[str, Any] = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
     return code.replace(co_consts=tuple(constants), **changes)
-
-
-def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
-    """The syntax tree of ``f``; ``None`` if its source cannot be had or has become another."""
-    for find in (tree_from_block, tree_from_file):
-        node = find(f)
-        if node is None:
-            continue
-        original = _compiled(find(f), f, has_places=True)
-        if original is None:
-            continue
-        # A test runner rewrites what is asserted: the code has more names then.
-        asserts = any(isinstance(n, ast.Assert) for n in statements_in([node]))
-        if _outline(original, private) == _outline(f.__code__, private) or (asserts and _is_part(original, f.__code__)):
-            return node
-    return None
-
-
-def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> types.CodeType | None:
-    """The code of ``node``, a tree of ``f`` that may have been changed, with the closure variables of ``f`` and the runtime.
-    ``has_places``: every node in it has its place in the source."""
-    if isinstance(node, ast.Lambda):
-        body: list[ast.stmt] = [ast.copy_location(ast.Return(node), node)]
-    else:
-        node.decorator_list = []
-        node.returns = None
-        for argument in walk([node.args]):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
-        # Defaults are taken from the original function; here only their number matters.
-        none = ast.copy_location(ast.Constant(None), node)
-        node.args.defaults = [none for _ in node.args.defaults]
-        node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
-        node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
-        body = [node]
-    free = [ast.arg(name, lineno=1, col_offset=0) for name in (RUNTIME, *f.__code__.co_freevars)]
-    factory = function_definition(FACTORY, ast.arguments([], free, None, [], [], None, []), body)
-    factory.lineno, factory.col_offset = 1, 0
-    module = ast.Module([factory], [])
-    if not has_places:
-        with_places(module)
-    flags = f.__code__.co_flags & _FUTURE_FLAGS
-    try:
-        with quiet(SyntaxWarning):  # Python has given it for the original
-            compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
-    except (SyntaxError, ValueError, TypeError) as error:
-        if enabled() and not has_places:
-            raise InternalError(f"{f.__name__} cannot be compiled with hooks: {error}") from error
-        return None
-    outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
-    inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
-    if inner is None or inner.co_varnames[: _count(inner)] != f.__code__.co_varnames[: _count(f.__code__)]:
-        return None
-    if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
-        return None
-    return with_users_names(inner, f.__code__.co_qualname).replace(
-        co_name=f.__code__.co_name, co_qualname=f.__code__.co_qualname
-    )
-
-
-_FUTURE_FLAGS = 0
-for _name in ("annotations", "division", "generator_stop"):
-    _FUTURE_FLAGS |= getattr(__import__("__future__"), _name).compiler_flag
-
-
-def _count(code: types.CodeType) -> int:
-    varargs = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return code.co_argcount + code.co_kwonlyargcount + varargs

@@ -86,8 +86,8 @@ class Region:
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
-        #: arrays whose present value was looked up in the region, as a value of its own
-        self.handles: list[TracedArray] = []
+        #: how many arrays' present values had been looked up, each as a value of its own
+        self._looked_up = len(tracer.looked_up)
         #: storages that were marked as maybe sharing memory with another
         self.marked: list[tuple[Storage, Storage]] = []
         #: storages of which it is not known any more what they hold
@@ -140,7 +140,7 @@ class Region:
     def take(self) -> list[BoundSymbol]:
         """The operations recorded since the region was opened, or since the last call; the region stays open."""
         scope = self.tracer.trace.pop_body()
-        self._forget_handles()
+        self._forget_values()
         self.tracer.trace.push_body()
         return scope
 
@@ -155,6 +155,7 @@ class Region:
         """Ends the region, as if it had never been."""
         if self._is_open:
             self._end()
+        self._forget_values()
         tracer = self.tracer
         del tracer.trace.statements[self._outer_length :]
         self._restore_storages(self._before)
@@ -195,25 +196,25 @@ class Region:
         self._is_open = False
         trace.statements.extend(scope)
         self._hand_on_marks()
-        if self.tracer.regions:
-            self.tracer.regions[-1].handles += self.handles
 
     def _end(self) -> list[BoundSymbol]:
         scope = self.tracer.trace.pop_body()
         while self.tracer.regions.pop() is not self:
             self.tracer.trace.pop_body()  # one inside that an error left open
         self._is_open = False
-        self._forget_handles()
+        self._forget_values()
         return scope
 
     def _hand_on_marks(self) -> None:
         if self.tracer.regions:
             self.tracer.regions[-1].marked += self.marked
 
-    def _forget_handles(self) -> None:
-        for handle in self.handles:
+    def _forget_values(self) -> None:
+        """Forgets the values that were looked up since the region was made: what defines them is taken away."""
+        looked_up = self.tracer.looked_up
+        for handle in looked_up[self._looked_up :]:
             handle._seen = -1
-        self.handles.clear()
+        del looked_up[self._looked_up :]
 
     def _restore_storages(self, states: dict[int, Any]) -> None:
         for storage, value, origin, source, written in states.values():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.maybe_unbound import TracedMaybe
+from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
 from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
@@ -166,6 +166,9 @@ class Runtime(ControlFlow):
     def bound(self, x: Any, name: str, is_free: bool = False) -> Any:
         """``x``, what the variable ``name`` is bound to, where that may be nothing; ``is_free``: in another scope's code."""
         return x.read(name, is_free) if type(x) is TracedMaybe else x
+
+    #: what a span returns of a variable that may be unbound behind it
+    if_bound = staticmethod(if_bound)
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""

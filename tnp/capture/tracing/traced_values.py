@@ -160,9 +160,7 @@ class TracedArray:
             with languages.language_context(self._proxy.lang):
                 self._proxy = self.path(self.storage.value) if self.path else self.storage.value
             self._seen = self.storage.version
-            regions = _tracer.current().regions
-            if regions:
-                regions[-1].handles.append(self)
+            _tracer.current().looked_up.append(self)
         return self._proxy
 
     def __tnp_assign__(self, value: Any, at: Step | None = None) -> None:

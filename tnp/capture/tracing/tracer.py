@@ -80,6 +80,8 @@ class Tracer:
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
+        #: arrays whose present value was looked up, as a value of its own
+        self.looked_up: list[TracedArray] = []
         #: of bodies that do not roll, why
         self.unrollable: dict[CodeType, str] = {}
         #: whether a loop has rolled, and how many iterations those that did have in all, as far as that is known

@@ -1,0 +1,386 @@
+"""Functions with parts that cannot be captured: they run in parts, and do what they do eagerly."""
+
+import copy
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+pytest.importorskip("scipy")
+
+from scipy import linalg, ndimage
+from scipy.special import erf
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs in parts")
+X = np.linspace(0.1, 1, 4000)
+
+
+def outcome(f, args):
+    args = copy.deepcopy(args)
+    try:
+        result = f(*args)
+    except Exception as error:
+        result = type(error).__name__, str(error)
+    return result, args
+
+
+def points_of(jitted):
+    return next(e.points for e in jitted._entries if e.points is not None)
+
+
+def in_parts(f, *args, spans=None):
+    """Calls ``f`` jitted four times: as eager, without a warning, in parts of which ``spans`` are compiled in the end."""
+    jitted = tnp.jit(f)
+    for _ in range(4):
+        expected, left = outcome(f, args)
+        found, mine = outcome(jitted, args)
+        assert_same(found, expected)
+        for a, b in zip(mine, left):
+            assert_same(vars(a) if hasattr(a, "__dict__") else a, vars(b) if hasattr(b, "__dict__") else b)
+    points = points_of(jitted)
+    assert points.has_spans()
+    if spans is not None:
+        assert len(points.parts) == spans, tnp.explain(jitted)
+    return jitted
+
+
+# Where foreign expressions stand
+
+
+def test_an_expression_is_taken_out_of_its_statement():
+    def f(x):
+        a = np.sin(x) * 2
+        y = np.cos(erf(2 * a)) + 1
+        return y * y + a
+
+    jitted = in_parts(f, X, spans=2)
+    text = tnp.explain(jitted)
+    assert "erf(2 * a)" in text and text.count("llvm 1") == 2
+    with pytest.raises(tnp.TraceError, match="erf"):
+        tnp.jit(f, strict=True)(X)
+
+
+def test_several_in_one_statement_keep_their_order():
+    order = []
+
+    def said(k, x):
+        order.append(k)
+        return memoryview(x)[0] + x
+
+    def f(x):
+        return said(1, x * 2 + 1) * np.exp(x) + said(2, x - 1) / said(3, np.cos(x) + 2)
+
+    in_parts(f, X)
+    assert order == [1, 2, 3] * 8
+
+
+def test_expressions_that_are_not_always_evaluated():
+    def f(x, c):
+        z = erf(x) if c else np.sin(x) * 2
+        ok = (c and erf(x).sum() > 0) or x.sum() > 3
+        z = z * 2 + ok
+        q = [erf(t) for t in (x, z)]
+        return z + q[0] * q[1], ok
+
+    in_parts(f, X, True)
+    in_parts(f, X, False)
+
+
+def test_keywords_stars_and_unpacking():
+    def f(x, *args, s=2, **more):
+        y = erf(x * s + 1, out=np.zeros_like(x)) + sum(args) + more.get("q", 0)
+        a, (b, *c) = erf(y)[:2], erf(*[y])[:5]
+        d = a * 2 + b
+        e, _ = d * 3 + 1, d - 1 * 2
+        return {"e": e, "c": c, "z": [np.array(c) * 2 + b, s]}
+
+    in_parts(f, X, 1, 2)
+
+
+# Control flow
+
+
+def test_a_loop_with_something_foreign_has_compiled_parts():
+    def f(x, n):
+        s = np.zeros_like(x)
+        seen = []
+        for i in range(n):
+            x = np.sin(x) * 0.9 + 0.01 * i
+            y = erf(x)
+            s = s + y * y
+            seen.append(float(s.sum()))
+            if seen[-1] > 1e6:
+                break
+        else:
+            s = s * 2 + 1
+        return s, seen
+
+    in_parts(f, X, 20, spans=3)
+
+
+def test_a_loop_without_stays_native():
+    def f(u):
+        for _ in range(100):
+            u[1:-1] = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        return erf(u)
+
+    jitted = in_parts(f, X, spans=1)
+    assert "the whole for_loop is native" in tnp.explain(jitted)
+
+
+def test_while_early_returns_and_nested_loops():
+    def f(x, tol):
+        if tol is None:
+            return None
+        it, err = 0, 1.0
+        while err > tol and it < 50:
+            new = erf(x * 0.9) + 0.1 * np.cos(x)
+            err = np.abs(new - x).max()
+            x = new
+            it += 1
+            for k in range(3):
+                x = x + np.sin(x) * 1e-6 * k
+                if erf(x[0]) > 5:
+                    return x * 3 + 1
+        return x * 2 + err, it
+
+    in_parts(f, X, 1e-3)
+
+
+def test_try_and_finally_see_what_eager_leaves():
+    def f(x, bad):
+        a = 1
+        try:
+            a = x * 2 + 1
+            b = linalg.solve(np.eye(len(bad)), bad) * 2 + 1
+            a = a * 3 + 1
+            c = b[100]
+            a = a * 5 + 1
+        except IndexError as error:
+            return a.sum() + 1, str(error)
+        finally:
+            x[0] = np.sum(a[:2]) + 2
+        return a * c + 1
+
+    in_parts(f, X, X[:5])
+    in_parts(f, X, X[:200])
+
+
+def test_with():
+    def f(x):
+        with np.errstate(all="ignore"):
+            b = erf(x)
+            y = b / (b - b) + 1
+            y = np.where(np.isfinite(y), y, 0) + b * 2
+        return y
+
+    in_parts(f, X)
+
+
+# Names
+
+
+def test_names_that_may_be_unbound():
+    def f(x, n):
+        for i in range(n):
+            t = x * 2 + i
+            t = t + np.sin(t)
+        erf(x)
+        u = x * 3 + 1
+        return t + u * 2
+
+    in_parts(f, X, 3)
+    in_parts(f, X, 0)
+
+
+def test_functions_inside_see_variables_and_not_values():
+    def f(x):
+        k = 2.0
+
+        def g(y):
+            return erf(y * k) * k + 1
+
+        z = g(x) * 2 + 1
+        k = 3.0
+        w = g(z) + np.sin(z) * 2
+        del z
+        return w * k + sum(v * k for v in w[:3])
+
+    in_parts(f, X)
+
+
+def test_super_and_attributes_of_self():
+    class Base:
+        def __init__(self):
+            self.a, self.n, self.log = np.arange(4000.0), 0, {}
+
+        def step(self, x):
+            self.n += 1
+            self.a = self.a * 0.5 + x * 2
+            self.log[self.n] = erf(self.a)
+            self.a += np.sin(self.log[self.n]) * 2
+            return self.a.sum() * 2 + 1
+
+    class Derived(Base):
+        def step(self, x):
+            y = super().step(x * 2 + 1)
+            return erf(y) * 2 + np.sqrt(np.abs(y)) * x
+
+    in_parts(Base.step, Base(), X)
+    in_parts(Derived.step, Derived(), X)
+
+
+def test_global_names_that_are_assigned():
+    def f(x):
+        global TOTAL
+        TOTAL = x * 2 + 1
+        TOTAL = np.sin(TOTAL) * 2 + 1
+        y = TOTAL * 3 + x
+        return y * y
+
+    in_parts(f, X)
+    assert_same(TOTAL, np.sin(X * 2 + 1) * 2 + 1)
+
+
+# Values between the parts
+
+
+def test_views_and_writes():
+    def f(x, y):
+        v = x[1:]
+        v *= 2
+        v += np.sin(v) * 3
+        ndimage.gaussian_filter(x, 1, output=y)
+        y[:10] = y[:10] * 2 + x[:10]
+        w = y[::2]
+        w += erf(w)
+        return v, w
+
+    in_parts(f, X, X * 0)
+
+    def same_object(x):
+        y = x
+        y[0] = np.sum(x) + 1
+        erf(y)
+        z = y * 2 + 1
+        return y is x, z
+
+    in_parts(same_object, X)
+
+
+def test_errors_come_from_the_users_line():
+    def f(x):
+        y = x * 2 + 1
+        z = erf(y)
+        return z[:3] @ z[:4] + y * 2  # here
+
+    jitted = in_parts(f, X)
+    with pytest.raises(ValueError) as raised:
+        jitted(X)
+    lines = [e.lineno for e in raised.traceback if e.name == "f"]
+    assert lines and set(lines) == {f.__code__.co_firstlineno + 2}
+
+
+# Functions that foreign statements call
+
+
+def helper(x, k):
+    y = np.tanh(x) * k + 1
+    z = erf(y)
+    return z * z + np.sin(z)
+
+
+def recursive(x, n):
+    y = erf(x * 2 + 1) + np.sin(x) * 2 - x
+    return recursive(y, n - 1) + np.cos(y) * 2 if n else y
+
+
+def test_helpers_run_in_parts_of_their_own():
+    def f(x):
+        a = x * 2 + 1
+        b = helper(a, 3) + helper(a * 2, k=4)
+        return b * 2 + np.sqrt(np.abs(b))
+
+    text = tnp.explain(in_parts(f, X))
+    assert text.count("called by what Python runs") == 1
+    in_parts(recursive, X, 4)
+
+
+# What is learned
+
+
+def test_what_is_too_little_to_compile_is_left_to_python():
+    def f(x):
+        n = 0
+        for i in range(3):
+            n = n + i * 2
+            x = erf(x)
+        return x * n + np.sin(x) * 2
+
+    jitted = in_parts(f, X, spans=1)
+    assert "less than a call" in tnp.explain(jitted)
+
+
+def test_other_dtypes_and_sizes():
+    def f(x):
+        y = erf(x * 2 + 1)
+        return y * y + np.sin(y)
+
+    jitted = tnp.jit(f)
+    for x in (
+        X,
+        X[:0],
+        X[:1],
+        X.astype("f4"),
+        X[::2],
+        X.reshape(40, 100),
+        np.float64(2.5),
+        2.5,
+    ):
+        assert_same(outcome(jitted, (x,))[0], outcome(f, (x,))[0])
+    for n in range(10, 60):
+        assert_same(jitted(X[:n]), f(X[:n]))
+    assert tnp.cache_info(jitted).misses <= 16
+
+
+def test_nothing_to_compile_runs_eagerly_with_a_warning():
+    def f(x):
+        return erf(x)
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="erf"):
+        assert_same(tnp.jit(f)(X), f(X))
+
+
+def test_the_log_says_so(caplog):
+    def f(x):
+        return erf(x * 2 + 1) * 3 + x
+
+    with caplog.at_level(logging.DEBUG, "tnp.compile"):
+        tnp.jit(f)(X)
+    assert any("runs in parts: " in r.getMessage() for r in caplog.records)
+
+
+def test_threads():
+    def f(x):
+        for _ in range(5):
+            x = np.sin(erf(x) * 2 + 1) + x
+        return x * 2 + 1
+
+    jitted, expected, found = tnp.jit(f), f(X), []
+
+    def work():
+        for _ in range(20):
+            found.append(jitted(X))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 160
+    for y in found:
+        assert_same(y, expected)

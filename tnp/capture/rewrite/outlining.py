@@ -1,0 +1,218 @@
+"""Outlining: the statements of a function that can be compiled become functions of their own, between those that Python runs.
+
+A statement is *foreign* if it cannot be captured: a call of C code, a change of an object of the caller's. Around
+foreign statements a function is a chain ::
+
+    def f(x):                            def f(x):
+        a = np.sin(x) * 2                    a, t = span0(x)
+        y = np.cos(erf(2 * a)) + 1    →      v = erf(t)
+        return y * a                         return span1(a, v)
+
+Each *span* takes the names that it reads and returns the names that are read later, so that real values pass between the
+parts. Three steps lead there:
+
+1. :class:`~tnp.capture.rewrite.foreign.Normalizer` puts foreign expressions into statements of their own.
+2. Liveness and definite assignment are computed for the result.
+3. :class:`_Outliner` makes spans of the longest runs of clean statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tnp.capture.control_flow.definite_assignment import bound_before
+from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names
+from tnp.capture.rewrite.ast_utils import blocks_of, children, function_definition, walk, with_places
+from tnp.capture.rewrite.foreign import LOOPS, SCOPES, CallsWrapped, Names, Normalizer, Place, place_of, reads
+
+__all__ = ["IF_BOUND", "UNBOUND_NAME", "Span", "outline"]
+
+#: the variables of the function and of the object by which a span says that a variable is unbound behind it
+IF_BOUND, UNBOUND_NAME = f"{PREFIX}if_bound", f"{PREFIX}unbound"
+_SPAN = f"{PREFIX}span"
+#: what costs something; a span of fewer of them than this is not worth a call
+_OPERATIONS = (ast.BinOp, ast.Call, ast.Compare, ast.AugAssign, ast.UnaryOp, ast.Subscript)
+_LEAST_OPERATIONS = 2
+
+
+@dataclass(frozen=True)
+class Span:
+    """Statements that become a function; ``places`` are those of the statements."""
+
+    name: str
+    tree: ast.FunctionDef
+    places: frozenset[Place]
+
+
+def outline(tree: ast.FunctionDef, foreign: frozenset[Place]) -> tuple[ast.FunctionDef, list[Span]]:
+    """A function with calls of spans in it, which its variables ``span.name`` have; ``tree`` is used up."""
+    names = Names(tree)
+    normalizer = Normalizer(foreign, names)
+    body = normalizer.block(tree.body)
+    made = function_definition(tree.name, tree.args, body)
+    ast.copy_location(made, tree)
+    outliner = _Outliner(made, names, normalizer.by_python)
+    made.body = outliner.block(body, frozenset(), frozenset())
+    return made, outliner.spans
+
+
+class _Outliner:
+    """Step 3: spans of the statements that Python need not run."""
+
+    def __init__(self, function: ast.FunctionDef, names: Names, by_python: set[int]) -> None:
+        self.names, self.by_python = names, by_python
+        self.after = Liveness(function.body).after
+        self.before = bound_before(function)
+        self.spans: list[Span] = []
+
+    def block(self, statements: Sequence[ast.stmt], watched: frozenset[str], proven: frozenset[str]) -> list[ast.stmt]:
+        """Statements with spans in place of clean ones. A span ends where it binds one of ``watched``, names that the handlers around
+        may read: they are to be bound when an error is raised behind. Of ``proven``, names that the analysis is not sure of, Python
+        has read a value before."""
+        out: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+        bound: frozenset[str] = frozenset()  # where the run begins
+
+        def end() -> None:
+            out.extend(self._spanned(run, bound))
+            run.clear()
+
+        for s in statements:
+            reads_now = _read_surely(s) & self.names.local
+            if id(s) in self.by_python:
+                end()
+                out.append(self._inside(s, watched, proven))
+                proven = (proven | reads_now) - (bound_names([s]) if isinstance(s, ast.Delete) else frozenset())
+                continue
+            unbound = (_entry([s]) & reads(s) & self.names.local) - self.before[id(s)] - proven
+            if unbound and (blocks_of(s) or not unbound <= reads_now):
+                end()
+                out.append(s)
+                continue
+            if unbound:  # Python raises its error here
+                end()
+                out += [_at(ast.Expr(ast.Name(n, ast.Load())), s) for n in sorted(unbound)]
+                proven |= unbound
+            if not run:
+                bound = self.before[id(s)] | proven
+            run.append(s)
+            if not watched.isdisjoint(bound_names([s])):
+                end()
+        end()
+        return out
+
+    def _inside(self, s: Any, watched: frozenset[str], proven: frozenset[str]) -> Any:
+        """A statement that Python runs, with spans in its blocks."""
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return s
+        proven |= _read_surely(s) & self.names.local
+        if isinstance(s, ast.Try):
+            watched |= self.after[id(s)].union(*map(reads, (*s.handlers, *s.finalbody, *s.orelse)))
+        for name in ("body", "orelse", "finalbody"):
+            if getattr(s, name, None):
+                setattr(s, name, self.block(getattr(s, name), watched, proven))
+        for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
+            part.body = self.block(part.body, watched, proven)
+        return s
+
+    def _spanned(self, run: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
+        """A run of clean statements, before which ``bound`` are bound, with the call of a span in place of those that are worth it."""
+        first = next((i for i, s in enumerate(run) if _operations([s])), len(run))
+        last = next((i for i in range(len(run), first, -1) if _operations([run[i - 1]])), first)
+        chosen = run[first:last]
+        if _operations(chosen) < _LEAST_OPERATIONS:
+            return [s if blocks_of(s) else CallsWrapped().visit(s) for s in run]
+        return [*run[:first], *self._call(chosen, bound | _surely_bound(run[:first])), *run[last:]]
+
+    def _call(self, statements: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
+        """The call of a span."""
+        at, name = statements[0], f"{_SPAN}{len(self.spans)}"
+        results = sorted(bound_names(statements) & self.names.local & self.after[id(statements[-1])])
+        unsure = set(results) - _surely_bound(statements)
+        read = set().union(*map(reads, statements)) | unsure
+        parameters = sorted((_entry(statements) | unsure) & self.names.local & bound & read)
+        unsure -= bound
+
+        def together(ctx: ast.expr_context, values: list[ast.expr]) -> ast.expr:
+            return values[0] if len(values) == 1 else ast.Tuple(values, ctx)
+
+        body = list(statements)
+        if results:
+            found: list[ast.expr] = [_if_bound(n) if n in unsure else ast.Name(n, ast.Load()) for n in results]
+            body.append(_at(ast.Return(together(ast.Load(), found)), statements[-1]))
+        arguments = [ast.arg(n) for n in parameters]
+        tree = _at(function_definition(name, ast.arguments([], arguments, None, [], [], None, []), body), at)
+        self.spans.append(Span(name, tree, frozenset(map(place_of, statements))))
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in parameters], [])
+        if not results:
+            return [_at(ast.Expr(call), at)]
+        targets = together(ast.Store(), [ast.Name(n, ast.Store()) for n in results])
+        return [_at(ast.Assign([targets], call), at), *(_at(_deleted_if_unbound(n), at) for n in sorted(unsure))]
+
+
+def _at(made: Any, place: Any) -> Any:
+    """A new node, which stands where ``place`` does; what is in it without a place of its own stands there, too."""
+    ast.copy_location(made, place)
+    return with_places(made)
+
+
+def _if_bound(name: str) -> ast.expr:
+    """``name``, or what says that it is unbound."""
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return ast.Call(ast.Name(IF_BOUND, ast.Load()), [ast.Lambda(nothing, ast.Name(name, ast.Load()))], [])
+
+
+def _deleted_if_unbound(name: str) -> ast.stmt:
+    test = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Name(UNBOUND_NAME, ast.Load())])
+    return ast.If(test, [ast.Delete([ast.Name(name, ast.Del())])], [])
+
+
+def _entry(statements: list[ast.stmt]) -> frozenset[str]:
+    """The names that statements may read before they bind them."""
+    return Liveness(statements).entry
+
+
+def _surely_bound(statements: list[ast.stmt]) -> frozenset[str]:
+    """The names that statements bind, whatever happens."""
+    end = ast.Pass()
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return bound_before(function_definition(_SPAN, nothing, [*statements, end]))[id(end)]
+
+
+def _read_surely(s: Any) -> set[str]:
+    """The names that a statement reads first, whatever happens."""
+    first: list[Any]
+    if isinstance(s, (ast.If, ast.While)):
+        first = [s.test]
+    elif isinstance(s, (ast.For, ast.With)):
+        first = [s.iter] if isinstance(s, ast.For) else [s.items[0].context_expr]
+    elif blocks_of(s):
+        return set()
+    else:
+        first = [s]
+    found: set[str] = set()
+    while first:
+        n = first.pop()
+        if isinstance(n, (ast.IfExp, ast.BoolOp, *SCOPES, ast.Assert)) or (
+            isinstance(n, ast.Compare) and len(n.ops) > 1
+        ):
+            continue
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+            found.add(n.id)
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            found.add(n.target.id)
+        first += children(n)
+    return found
+
+
+def _operations(statements: Iterable[ast.AST]) -> int:
+    """How much statements compute, about: what a loop has in it counts several times."""
+    count = 0
+    for s in statements:
+        for n in walk([s]):
+            count += isinstance(n, _OPERATIONS)
+        count += 8 * sum(isinstance(n, (*LOOPS, ast.ListComp)) for n in walk([s]))
+    return count

@@ -1,0 +1,208 @@
+"""Calls that run eagerly, whole or in parts: how that is found, kept, warned of and told."""
+
+from __future__ import annotations
+
+import os
+import types
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.guards.prologue import Prologue
+from tnp.compile.cache_entry import CacheEntry, CallSignature
+from tnp.compile.faults import REPORT, located, text_of
+from tnp.compile.resume_points import ResumePoints
+from tnp.core import check
+from tnp.core.errors import (
+    EagerFallbackWarning,
+    InternalError,
+    InternalErrorWarning,
+    LateGuardFailed,
+    NeedsEager,
+    TraceError,
+    user_stack_level,
+)
+from tnp.runtime import locks, logs
+
+if TYPE_CHECKING:
+    from tnp.capture.rewrite.foreign import Place
+
+__all__ = ["KEEPING", "RECOMPILE_LIMIT", "EagerCalls"]
+
+#: programs kept a function, and how often a call of one kind of passing arguments is traced
+RECOMPILE_LIMIT = int(os.environ.get("TNP_RECOMPILE_LIMIT", "64"))
+#: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
+EAGER_LIMIT = 16
+#: the same, where such calls run in parts, which are compiled for other arguments on their own
+IN_PARTS_LIMIT = 3
+
+#: held while programs are put away or forgotten
+KEEPING = locks.lock()
+
+
+class EagerCalls:
+    """The part of a jitted function that knows which calls run eagerly."""
+
+    __slots__ = ("__dict__", "__weakref__")
+    #: whether calls may run eagerly
+    runs_eagerly = True
+
+    if TYPE_CHECKING:  # what the jitted function has
+        __tnp_function__: Any
+        _entries: tuple[CacheEntry, ...]
+        _failed: Counter[str]
+        _insert: Callable[..., None]
+        _part: Callable[..., Any]
+        _set_entries: Callable[[tuple[CacheEntry, ...]], None]
+        _strict: bool
+        lock: Any
+        replace: Callable[..., None]
+
+        @property
+        def called(self) -> str: ...
+
+    def __init__(self) -> None:
+        #: the kinds of warnings that were given
+        self._warned: set[type[Warning]] = set()
+        #: what is foreign in it, once it was found that it cannot be compiled whole
+        self._points: ResumePoints | None = None
+        #: of a span: the points of the function around, and the places of its statements there
+        self._around: ResumePoints | None = None
+        self._places: frozenset[Place] = frozenset()
+        #: whether it is a span, or a function that what Python runs calls
+        self._is_part = False
+
+    def _is_settled(self, form: CallSignature) -> bool:
+        """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
+        if form.last_resort is not None:
+            return True
+        if not self.runs_eagerly or self._strict:
+            return False
+        if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_spans():
+            form.last_resort = self._in_parts(form, self._points)
+            with KEEPING:
+                self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
+            return True
+        if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
+            return False
+        kept = sum(e.form is form and e.eager_reason is None for e in self._entries)
+        often = self._failed.most_common(1)
+        why = f"; the guard that failed most often: {often[0][0]}" if often else ""
+        self._warn_once(
+            f"{self.called} runs eagerly where none of its {kept} programs is valid: it was traced {form.traced} times{why}. "
+            "TNP_RECOMPILE_LIMIT sets how often that may be"
+        )
+        form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
+        with KEEPING:  # what was found to run eagerly does so anyway
+            self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
+        return True
+
+    def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+        """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
+
+        Nothing has been written then: opaque calls after effects are unsupported.
+        """
+        self._settle(form, values, str(failure))
+        return form.apply(self.__tnp_function__, values)
+
+    def _settle(
+        self, form: CallSignature, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
+    ) -> None:
+        """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
+        with self.lock:
+            for entry in self._entries:
+                if entry.form is not form or entry.eager_reason is not None:
+                    continue
+                if entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(reason), warning)
+                    self.replace(entry, made)
+                    break
+
+    def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
+        """Handles a program that tnp does not support: it runs eagerly."""
+        if self._strict:
+            raise located(error, self.__tnp_function__) from None
+        return self._eager_entry(form, prologue, NeedsEager(str(error)))
+
+    def _eager_entry(
+        self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
+    ) -> CacheEntry:
+        """That calls for which a prologue is valid cannot be compiled whole: they run in parts if the function can be outlined, and
+        eagerly otherwise."""
+        text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that") from None
+        if warning is EagerFallbackWarning:
+            points = self._points_around(reason)
+            if points is not None:
+                text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
+                run = prologue.compile(prologue.variables, self._in_parts(form, points))
+                return CacheEntry(form, prologue, run, eager_reason=text, points=points)
+            if self._around is not None:
+                self._around.note(dict.fromkeys(self._places, reason.reason))
+        self._warn_once(text, warning)
+        return self._finding(form, prologue, text)
+
+    def _points_around(self, reason: NeedsEager) -> ResumePoints | None:
+        """The resume points of the function with one more; ``None`` if nothing is compiled around them."""
+        function: Any = self.__tnp_function__
+        if not self.runs_eagerly or type(function) not in (types.FunctionType, types.MethodType):
+            return None
+        if self._points is None:
+            self._points = ResumePoints(function, self._part, self._around)
+        return self._points if self._points.learn(reason) else None
+
+    def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
+        """Runs a call of the function in parts."""
+        return lambda *values: form.apply(points.function(), values)
+
+    def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
+        """That calls for which a prologue is valid run eagerly."""
+        run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
+        return CacheEntry(form, prologue, run, eager_reason=text)
+
+    def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
+        if self._is_part and warning is EagerFallbackWarning:
+            return  # what the user jitted is compiled around it
+        if warning not in self._warned:
+            self._warned.add(warning)
+            warnings.warn(text, warning, stacklevel=user_stack_level())
+
+    def _once_eagerly(
+        self,
+        form: CallSignature,
+        prologue: Prologue,
+        error: BaseException,
+        excuse: NeedsEager | None = None,
+        *,
+        keeps: bool = True,
+    ) -> CacheEntry:
+        """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept. If eager does not raise,
+        that is tnp's fault, unless there is an ``excuse``."""
+
+        def run(*values: Any) -> Any:
+            if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
+                raise error
+            try:
+                result = form.apply(self.__tnp_function__, values)
+            except Exception as raised:
+                if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
+                    with self.lock, KEEPING:
+                        self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
+                raise
+            text = f"tracing raised {text_of(error)}, which eager does not"
+            if check.enabled() and excuse is None:
+                raise InternalError(f"{self.called}: {text}") from error
+            with self.lock:
+                if excuse is not None:
+                    entry = self._eager_entry(form, prologue, excuse)
+                else:
+                    entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
+                form.found_eager += 1
+                with KEEPING:
+                    self._insert(entry)
+            logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
+            return result
+
+        return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")

@@ -302,6 +302,7 @@ print(sys.argv[1:])
 
 @pytest.mark.parametrize("end, error", [("", None), ("sys.exit(3)", SystemExit), ("1 / 0", ZeroDivisionError)])
 def test_run_reports_what_was_compiled(tmp_path, capsys, end, error):
+    before = list(logs.listeners)
     script = tmp_path / "program.py"
     script.write_text(SCRIPT.format(end))
     if error is None:
@@ -313,7 +314,7 @@ def test_run_reports_what_was_compiled(tmp_path, capsys, end, error):
     assert said.out == "['a', '--b']\n"
     assert re.search(r"tnp: 2 programs and 2 regions of native code in \d+ ms, 1 recompilations, 0 findings", said.err)
     assert "recompiled <lambda>: not argument x has shape (2,)" in said.err
-    assert not logs.listeners
+    assert logs.listeners == before
 
 
 def test_run_refuses_what_is_no_file(tmp_path):

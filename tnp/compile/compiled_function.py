@@ -53,6 +53,7 @@ from tnp.core.errors import (
     TraceCheckError,
     TraceError,
     hide_frames_of,
+    user_stack,
 )
 from tnp.core.trace import Trace
 from tnp.runtime import locks, logs, signals
@@ -373,7 +374,7 @@ class Jitted(EagerCalls):
     def _guard_evaluator(self, form: CallSignature, values: tuple[Any, ...]) -> CallGuards:
         """The source of values on which tracing specializes in this call."""
         mine = [e for e in self._entries if e.form is form]
-        return CallGuards(mine, values, functools.partial(self._value_guard, form))
+        return CallGuards(mine, values, functools.partial(self._value_guard, form, len(user_stack())))
 
     def _captured(
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
@@ -412,15 +413,20 @@ class Jitted(EagerCalls):
         with while_compiling():
             return compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
 
-    def _value_guard(self, form: CallSignature, wanted: ValueProgram, family: Family | None) -> ValueGuard:
-        """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it."""
+    def _value_guard(
+        self, form: CallSignature, outside: int, wanted: ValueProgram, family: Family | None
+    ) -> ValueGuard:
+        """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it, ``outside`` how
+        many of the user's lines led to the call."""
         compute = compile_captured(
             wanted,
             self._executors,
             cudagraphs=self._cudagraphs,
             around=functools.partial(repeatable, draws=wanted.draws),
         ).run
-        family = family or Family(self._specialisations, functools.partial(self._past_cache_limit, form))
+        stack = wanted.needed.stack[: len(wanted.needed.stack) - outside]
+        past_limit = functools.partial(self._past_cache_limit, form, wanted.needed, stack)
+        family = family or Family(self._specialisations, past_limit)
         return ValueGuard(wanted, compute, family)
 
     def _insert(self, entry: CacheEntry, steps: Sequence[tuple[ValueGuard, Any]] = ()) -> None:
@@ -445,14 +451,6 @@ class Jitted(EagerCalls):
         with KEEPING:
             self._insert(entry)
         self._tell(entry, entry.seconds, why)
-
-    def _past_cache_limit(self, form: CallSignature, *values: Any) -> Any:
-        """A call whose value has no program, and is to get none."""
-        text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
-        if self._strict:
-            raise TraceError(f"{text}; strict=True refuses that")
-        self._warn_once(text)
-        return form.apply(self.__tnp_function__, values)
 
     @property
     def called(self) -> str:

@@ -6,7 +6,7 @@ import os
 import types
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
@@ -21,6 +21,8 @@ from tnp.core.errors import (
     LateGuardFailed,
     NeedsEager,
     TraceError,
+    UserLocation,
+    user_stack,
     user_stack_level,
 )
 from tnp.runtime import locks, logs
@@ -55,6 +57,7 @@ class EagerCalls:
         _insert: Callable[..., None]
         _part: Callable[..., Any]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
+        _specialisations: int
         _strict: bool
         lock: Any
         replace: Callable[..., None]
@@ -80,9 +83,7 @@ class EagerCalls:
         if not self.runs_eagerly or self._strict:
             return False
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_spans():
-            form.last_resort = self._in_parts(form, self._points)
-            with KEEPING:
-                self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
+            self._settle_in_parts(form, self._points)
             return True
         if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
             return False
@@ -134,7 +135,7 @@ class EagerCalls:
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         if warning is EagerFallbackWarning:
-            points = self._points_around(reason)
+            points = self._points_around(reason.reason, reason.stack[: len(reason.stack) - len(user_stack())])
             if points is not None:
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
                 run = prologue.compile(prologue.variables, self._in_parts(form, points))
@@ -144,14 +145,36 @@ class EagerCalls:
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
 
-    def _points_around(self, reason: NeedsEager) -> ResumePoints | None:
-        """The resume points of the function with one more; ``None`` if nothing is compiled around them."""
+    def _points_around(self, reason: str, stack: Sequence[UserLocation]) -> ResumePoints | None:
+        """The resume points of the function with one more; ``None`` if nothing is compiled around them. ``stack`` are the user's lines
+        that were being executed in it, innermost first."""
         function: Any = self.__tnp_function__
         if not self.runs_eagerly or type(function) not in (types.FunctionType, types.MethodType):
             return None
         if self._points is None:
             self._points = ResumePoints(function, self._part, self._around)
-        return self._points if self._points.learn(reason) else None
+        return self._points if self._points.learn(reason, stack) else None
+
+    def _settle_in_parts(self, form: CallSignature, points: ResumePoints) -> None:
+        """Makes all calls of a form run in parts that have no program of their own."""
+        form.last_resort = self._in_parts(form, points)
+        with KEEPING:
+            kept = (e for e in self._entries if e.form is not form or (e.eager_reason is None and e.guard is None))
+            self._set_entries(tuple(kept))
+
+    def _past_cache_limit(
+        self, form: CallSignature, needed: NeedsEager, stack: Sequence[UserLocation], *values: Any
+    ) -> Any:
+        """A call whose value has no program, and is to get none. ``stack`` are the lines of the function at which it needs the value."""
+        text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that")
+        points = self._points_around(needed.reason, stack)
+        if points is not None:
+            self._settle_in_parts(form, points)
+            return self._in_parts(form, points)(*values)
+        self._warn_once(text)
+        return form.apply(self.__tnp_function__, values)
 
     def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
         """Runs a call of the function in parts."""

@@ -15,7 +15,7 @@ import ast
 import linecache
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.capture.control_flow.maybe_unbound import UNBOUND, if_bound
@@ -24,7 +24,7 @@ from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign
 from tnp.capture.rewrite.outlining import IF_BOUND, UNBOUND_NAME, Span, outline
 from tnp.core import prims
-from tnp.core.errors import NeedsEager, UserLocation, user_stack
+from tnp.core.errors import UserLocation
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import bodies_of
 from tnp.core.trace import Trace
@@ -61,17 +61,18 @@ class ResumePoints:
         self._is_stale = True
         self._lock = locks.lock()
 
-    def learn(self, needed: NeedsEager) -> bool:
-        """Makes foreign what could not be captured. Gives whether the function has spans around it."""
+    def learn(self, reason: str, stack: Sequence[UserLocation]) -> bool:
+        """Makes foreign what could not be captured for ``reason``; ``stack`` are the lines that were being executed from the function on,
+        innermost first. Gives whether the function has spans around it."""
         private = private_names(self._function.__code__)
         tree = None if private else tree_of(self._function, private)
         if tree is None or not can_outline(tree) or len(self.foreign) > MOST_POINTS:
             return False
-        for location in self._locations(needed):
+        for location in self._locations(stack):
             place = find_foreign(tree, location.place, frozenset(self.foreign))
             if place is not None:
                 if place not in self.foreign:
-                    self.note({place: needed.reason})
+                    self.note({place: reason})
                 return self.has_spans()
         return False
 
@@ -83,9 +84,8 @@ class ResumePoints:
         if self.around is not None:
             self.around.note(foreign)
 
-    def _locations(self, needed: NeedsEager) -> list[UserLocation]:
-        """The lines of the function that were being executed, innermost first."""
-        inside = needed.stack[: len(needed.stack) - len(user_stack())]
+    def _locations(self, inside: Sequence[UserLocation]) -> list[UserLocation]:
+        """Those of the lines that are the function's own, innermost first."""
         own = self._function.__code__
         if not inside or (inside[-1].code.co_filename, inside[-1].name) != (own.co_filename, own.co_name):
             return []

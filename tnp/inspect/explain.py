@@ -78,7 +78,10 @@ def _described(f: Any, seen: set[int]) -> list[str]:
             )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):
-        lines.append("calls that no program is valid for run eagerly: there were too many")
+        if f._points is not None and f._points.has_spans():
+            lines += ["calls that no program is valid for run in parts", *_parts(f._points, seen)]
+        else:
+            lines.append("calls that no program is valid for run eagerly: there were too many")
     return lines
 
 

@@ -50,6 +50,8 @@ class ValueProgram:
     #: the Python operation that needs it, and its line
     what: str
     location: UserLocation
+    #: what is raised where there is no program for the value
+    needed: NeedsValue
 
     #: elements from which on it is worth compiling what is computed of them
     MANY = 4096
@@ -114,7 +116,7 @@ class Specializer:
             raise NeedsValue(
                 f"{what} needs the value of {proxy.name}, and the program has {self.LIMIT} value guards already"
             )
-        wanted = self._value_guard(proxy, what)
+        wanted = self._value_guard(proxy, what, needed)
         if wanted is None:
             raise needed
         with _outside(self.tracer):
@@ -126,7 +128,7 @@ class Specializer:
         """``x``, or its value if the trace specializes on it."""
         return self.specialized.get(x.proxy.name, x) if type(x) is TracedNumber else x
 
-    def _value_guard(self, proxy: Proxy, what: str) -> ValueProgram | None:
+    def _value_guard(self, proxy: Proxy, what: str, needed: NeedsValue) -> ValueProgram | None:
         tracer = self.tracer
         body, names = _without_writes(tracer.trace.bound_symbols)
         wanted = names.get(proxy.name, proxy)
@@ -155,7 +157,7 @@ class Specializer:
         trace.bound_symbols.append(prims.python_return.bind(wanted, output=None))
         trace.output = wanted
         requires = tracer.gradients is not None and bool(tracer.gradients.roots)
-        return ValueProgram(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
+        return ValueProgram(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location(), needed)
 
     def _written(self) -> list[TensorProxy]:
         """The caller's arrays that the program writes."""

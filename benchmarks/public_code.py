@@ -1,0 +1,284 @@
+"""Functions of other people's packages: each as it is, and jitted whole, on the arguments that the package's own tests pass.
+
+``python benchmarks/public_code.py PACKAGE TESTS... [--json FILE] [--per-function SECONDS]`` runs the tests (files or folders,
+as pytest takes them) and records the arguments with which functions and methods of the package are called with arrays. Each
+is then called eagerly and through :func:`tnp.jit`: results, changed arguments and errors are compared, and both are timed in
+the warm state. The table says how many ran compiled, in parts, or eagerly, and why.
+
+The package and what its tests need must be installed; nothing of it is part of tnp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import io
+import json
+import math
+import random
+import signal
+import sys
+import time
+import types
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import tnp
+from tnp.testing import assert_same
+
+#: calls of a function that are kept, each with other kinds of arguments
+KEPT = 2
+#: what takes less time eagerly tells nothing
+LEAST_SECONDS = 3e-6
+#: bytes of arguments that are copied
+MOST_BYTES = 1 << 26
+
+
+class Recorder:
+    """Records the calls of a package's functions, as a profile function of Python's."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.calls: dict[str, list[tuple[Any, tuple[Any, ...], dict[str, Any]]]] = {}
+        self._kinds: dict[str, set[str]] = {}
+        self._functions: dict[types.CodeType, tuple[str, Any] | None] = {}
+        self._is_busy = False
+
+    def __call__(self, frame: types.FrameType, event: str, arg: Any) -> None:
+        if event != "call" or self._is_busy:
+            return
+        name = frame.f_globals.get("__name__", "")
+        if name != self.package and not name.startswith(f"{self.package}."):
+            return
+        self._is_busy = True
+        with contextlib.suppress(Exception):  # a value that has no copy, or is not there yet
+            self._record(frame)
+        self._is_busy = False
+
+    def _record(self, frame: types.FrameType) -> None:
+        code = frame.f_code
+        if code not in self._functions:
+            self._functions[code] = _function_of(frame)
+        found = self._functions[code]
+        if found is None or len(self.calls.get(found[0], ())) >= KEPT:
+            return
+        name, function = found
+        args, kwargs = _arguments(code, frame.f_locals)
+        if not _has_arrays((args, kwargs)):
+            return
+        kind = _kind((args, kwargs))
+        if kind in self._kinds.setdefault(name, set()):
+            return
+        self._kinds[name].add(kind)
+        with contextlib.suppress(Exception):
+            self.calls.setdefault(name, []).append((function, *copy.deepcopy((args, kwargs))))
+
+
+def _function_of(frame: types.FrameType) -> tuple[str, Any] | None:
+    """The name and the function of a frame: one of a module, or a method of a class of a module."""
+    code, module = frame.f_code, frame.f_globals["__name__"]
+    if code.co_flags & 0x2A0 or code.co_name.startswith("<") or "<locals>" in code.co_qualname or "test" in module:
+        return None
+    found: Any = types.SimpleNamespace(**frame.f_globals)
+    for part in code.co_qualname.split("."):
+        found = vars(found).get(part)
+        if found is None or not hasattr(found, "__dict__"):
+            return None
+    return (f"{module}.{code.co_qualname}", found) if getattr(found, "__code__", None) is code else None
+
+
+def _arguments(code: types.CodeType, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    names, n = code.co_varnames, code.co_argcount
+    args = [values[name] for name in names[:n]]
+    kwargs = {name: values[name] for name in names[n : n + code.co_kwonlyargcount]}
+    n += code.co_kwonlyargcount
+    if code.co_flags & 0x04:
+        args += values[names[n]]
+        n += 1
+    if code.co_flags & 0x08:
+        kwargs |= values[names[n]]
+    return tuple(args), kwargs
+
+
+def _parts(x: Any, depth: int = 3) -> Iterator[Any]:
+    yield x
+    if depth and isinstance(x, (tuple, list)):
+        for y in x[:50]:
+            yield from _parts(y, depth - 1)
+    elif depth and isinstance(x, dict):
+        yield from _parts(list(x.values()), depth)
+    elif depth and hasattr(x, "__dict__") and not isinstance(x, (type, types.ModuleType, types.FunctionType)):
+        yield from _parts(vars(x), depth - 1)
+
+
+def _has_arrays(x: Any) -> bool:
+    arrays = [y for y in _parts(x) if isinstance(y, np.ndarray)]
+    return bool(arrays) and sum(a.nbytes for a in arrays) < MOST_BYTES
+
+
+def _kind(x: Any) -> str:
+    return str([(type(y).__name__, str(getattr(y, "dtype", ""))) for y in _parts(x)])
+
+
+class TooLong(Exception):
+    """A call took more than its time."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def outcome(f: Callable[..., Any], args: Any, kwargs: Any, seconds: float) -> tuple[Any, Any]:
+    """What a call gives or raises, and what its arguments are afterwards."""
+    args, kwargs = copy.deepcopy((args, kwargs))
+    np.random.seed(0)
+    random.seed(0)
+    try:
+        with within(seconds), contextlib.redirect_stdout(io.StringIO()):
+            result = f(*args, **kwargs)
+    except Exception as error:
+        result = type(error)
+    return result, (args, kwargs)
+
+
+def is_same(a: Any, b: Any, depth: int = 4) -> bool:
+    """Whether two results or arguments are alike, to rounding."""
+    if type(a) is not type(b):
+        return False
+    if depth and isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(is_same(x, y, depth - 1) for x, y in zip(a, b))
+    if depth and isinstance(a, dict):
+        return list(a) == list(b) and all(is_same(a[k], b[k], depth - 1) for k in a)
+    if isinstance(a, (np.ndarray, np.generic, float, complex, int, str, bytes, type(None))):
+        try:
+            assert_same(a, b, rtol=1e-6 if isinstance(a, np.ndarray) and a.dtype.kind in "fc" else None)
+        except AssertionError:
+            return False
+        except Exception:
+            return repr(a) == repr(b)
+        return True
+    if depth and hasattr(a, "__dict__") and not isinstance(a, (type, types.FunctionType, types.ModuleType)):
+        return is_same(vars(a), vars(b), depth - 1)
+    return True
+
+
+def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> float:
+    """The least time of a call, of those that ``most`` seconds allow."""
+    best, end = math.inf, time.perf_counter() + most
+    while True:
+        copied_args, copied_kwargs = copy.deepcopy((args, kwargs))
+        start = time.perf_counter()
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            f(*copied_args, **copied_kwargs)
+        now = time.perf_counter()
+        best = min(best, now - start)
+        if now > end:
+            return best
+
+
+def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -> dict[str, Any] | None:
+    """A row of the table; ``None`` for calls that cannot be judged: they differ from time to time, or take no time."""
+    expected, left = outcome(function, args, kwargs, 20)
+    again, left_again = outcome(function, args, kwargs, 20)
+    if expected is TooLong or not is_same(expected, again) or not is_same(left, left_again):
+        return None
+    eager = seconds_of(function, args, kwargs, seconds)
+    if eager < LEAST_SECONDS:
+        return None
+    row: dict[str, Any] = {"name": name, "eager": eager, "kind": "compiled", "reason": ""}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        jitted = tnp.jit(function)
+        start = time.perf_counter()
+        for _ in range(4):
+            found, mine = outcome(jitted, args, kwargs, 120)
+            if not is_same(found, expected):
+                row |= {"kind": "wrong", "reason": f"{found!r:.300} instead of {expected!r:.300}"}
+                return row
+            if not is_same(mine, left):
+                row |= {"kind": "wrong", "reason": "other arguments"}
+                return row
+            if row.get("first") is None:
+                row["first"] = time.perf_counter() - start
+    row["jitted"] = seconds_of(jitted, args, kwargs, seconds)
+    for w in caught:
+        if issubclass(w.category, tnp.InternalErrorWarning):
+            row |= {"kind": "internal error", "reason": str(w.message)}
+            return row
+    text = str(tnp.explain(jitted))
+    eagerly = [line.strip() for line in text.split("\n") if " runs eagerly: " in line]
+    if "\nprogram 0: in parts" in text:
+        runs = text.split("Python runs:\n")[1].split("\n")[0].strip()
+        row |= {"kind": "parts", "reason": runs, "eagerly": eagerly}
+    elif eagerly:
+        row |= {"kind": "eager", "reason": eagerly[0]}
+    return row
+
+
+def main() -> None:
+    """Records, examines and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("package")
+    parser.add_argument("tests", nargs="+")
+    parser.add_argument("--json", help="where the rows go")
+    parser.add_argument("--per-function", type=float, default=0.05, help="seconds of timing for each way of calling")
+    parser.add_argument("--most", type=int, default=200, help="functions at most")
+    parser.add_argument("--only", help="functions whose names contain this")
+    options = parser.parse_args()
+    import pytest
+
+    recorder = Recorder(options.package)
+    sys.setprofile(recorder)
+    try:
+        pytest.main(
+            [
+                *options.tests,
+                "-q",
+                "--continue-on-collection-errors",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:warnings",
+                "--no-header",
+                "--tb=no",
+            ]
+        )
+    finally:
+        sys.setprofile(None)
+    calls = [(n, c) for n, found in sorted(recorder.calls.items()) for c in found[:1] if (options.only or "") in n]
+    random.Random(0).shuffle(calls)
+    rows = []
+    for name, (function, args, kwargs) in calls[: options.most]:
+        row = None
+        with contextlib.suppress(TooLong):
+            row = examined(name, function, args, kwargs, options.per_function)
+        if row is not None:
+            rows.append(row)
+            ratio = row["eager"] / row["jitted"] if "jitted" in row else math.nan
+            print(
+                f"{row['kind']:15} {ratio:8.2f} {row['eager'] * 1e6:10.1f} us  {name}  {row['reason'][-200:]}",
+                flush=True,
+            )
+    counts = Counter(row["kind"] for row in rows)
+    print(dict(counts))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(rows, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -117,7 +117,7 @@ class _Tally:
     def __call__(self, event: logs.Event) -> None:
         self.counts[event.kind] += 1
         self.seconds += event.seconds
-        if event.kind == "eager":
+        if event.kind in ("eager", "parts"):
             self.eager.append(event.reason)
         elif event.again:
             self.again.append(f"{event.name}: {event.reason}")
@@ -126,7 +126,7 @@ class _Tally:
         c = self.counts
         lines = [
             f"tnp: {c['program']} programs and {c['native']} regions of native code in {self.seconds * 1000:.0f} ms, "
-            f"{len(self.again)} recompilations, {c['eager']} findings that calls run eagerly"
+            f"{len(self.again)} recompilations, {c['eager'] + c['parts']} findings that calls run eagerly or in parts"
         ]
         lines += [f"  recompiled {reason}" for reason in self.again]
         lines += [f"  {reason}" for reason in self.eager]

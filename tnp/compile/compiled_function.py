@@ -363,7 +363,7 @@ class Jitted(EagerCalls):
     def _tell(self, entry: CacheEntry, seconds: float, again: str) -> None:
         """Logs a new program."""
         name = self.called
-        kind = "program" if entry.eager_reason is None else "eager"
+        kind = "program" if entry.eager_reason is None else "eager" if entry.points is None else "parts"
         logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
         if logs.on(logs.guards):
             if again:

@@ -225,7 +225,8 @@ class EagerCalls:
                 form.found_eager += 1
                 with KEEPING:
                     self._insert(entry)
-            logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
+            kind = "eager" if entry.points is None else "parts"
+            logs.tell(logs.Event(kind, self.called, 0.0, entry.eager_reason or text))
             return result
 
         return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")

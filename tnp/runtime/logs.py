@@ -52,7 +52,7 @@ LOGGERS = {"compile": compile, "guards": guards, "claims": claims}
 @dataclass(frozen=True)
 class Event:
     """Something was compiled: a ``"program"`` (``again``: not the function's first), the machine code of a region
-    (``"native"``), or the finding that calls run ``"eager"``, and why."""
+    (``"native"``), or the finding that calls run ``"eager"`` or in ``"parts"``, and why."""
 
     kind: str
     name: str
@@ -61,7 +61,7 @@ class Event:
     again: bool = False
 
     def __str__(self) -> str:
-        if self.kind == "eager":
+        if self.kind in ("eager", "parts"):
             return self.reason
         what = {"program": "compiled", "native": "machine code of"}[self.kind]
         because = f", again: {self.reason}" if self.again else ""

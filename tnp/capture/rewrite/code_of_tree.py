@@ -80,7 +80,8 @@ def compiled(
         node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
         node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
-    free = [ast.arg(name, lineno=1, col_offset=0) for name in (*added, *f.__code__.co_freevars)]
+    names = dict.fromkeys((*added, *f.__code__.co_freevars))  # a span of a span has variables that are added again
+    free = [ast.arg(name, lineno=1, col_offset=0) for name in names]
     factory = function_definition(FACTORY, ast.arguments([], free, None, [], [], None, []), body)
     factory.lineno, factory.col_offset = 1, 0
     module = ast.Module([factory], [])

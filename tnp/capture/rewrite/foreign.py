@@ -144,9 +144,11 @@ class Names:
     a function inside looks at the variable, not at its value."""
 
     def __init__(self, tree: ast.FunctionDef) -> None:
-        declared = {n for s in statements_in(tree.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+        declared = {n for s in own_nodes(tree.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+        inside = {n for s in statements_in(tree.body) if isinstance(s, ast.Nonlocal) for n in s.names}
+        self._tree = tree
         self.local = (bound_names(tree.body) | parameters_of(tree)) - declared
-        self.shared: set[str] = set(declared)
+        self.shared: set[str] = declared | inside
         count = _count_bindings(tree)
         for node in own_nodes(tree.body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -155,6 +157,18 @@ class Names:
                 self.shared |= {n for n in reads(node) & self.local if count.get(n, 0) != 1}
         #: names that a lambda sees other values of, later: it stands where Python runs it
         self.changing = {n for n in self.local if count.get(n, 0) != 1}
+
+    def read_outside(self, s: ast.stmt) -> set[str]:
+        """The names that the function reads outside of one of its statements."""
+
+        def read(node: Any) -> set[str]:
+            if node is s:
+                return set()
+            blocks = blocks_of(node)
+            own = (reads(n) for n in children(node) if not any(n is b for b in blocks))
+            return set().union(*own, *map(read, blocks))
+
+        return read(self._tree)
 
 
 def _count_bindings(tree: ast.FunctionDef) -> dict[str, int]:
@@ -205,6 +219,10 @@ class Normalizer:
         self.names = names
         #: the statements that Python runs, by ``id``
         self.by_python: set[int] = set()
+        #: by the ``id`` of each opened ``try``, the names that may be read after an error in its body
+        self.watched_in: dict[int, frozenset[str]] = {}
+        #: those of all that are around: what binds them has to bind them in the function itself
+        self._watched: frozenset[str] = frozenset()
         self._out: list[ast.stmt] = []
         self._wrap = CallsWrapped()
 
@@ -232,7 +250,7 @@ class Normalizer:
         elif not isinstance(s, _CLEAN) or self._must_stay(s):
             self._python(self._opened(s) if blocks_of(s) else s)
         elif blocks_of(s):
-            if self._has_foreign(s) or has_jump([s]):
+            if self._has_foreign(s) or has_jump([s]) or not self._watched.isdisjoint(bound_names([s])):
                 self._python(self._opened(s))
             else:
                 self._out.append(s)
@@ -305,12 +323,24 @@ class Normalizer:
                 item.context_expr = self._wrap.visit(item.context_expr)
         elif not isinstance(s, (ast.Try, ast.Match)):
             return s
+        around = self._watched
+        if isinstance(s, ast.Try):
+            self.watched_in[id(s)] = self._read_after_an_error(s)
+            self._watched |= self.watched_in[id(s)]
         for name in ("body", "orelse", "finalbody"):
             if getattr(s, name, None):
                 setattr(s, name, self.block(getattr(s, name)))
+            self._watched = around
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
             part.body = self.block(part.body)
         return s
+
+    def _read_after_an_error(self, s: ast.Try) -> frozenset[str]:
+        """The names that may be read after an error in the body of a ``try``."""
+        found = set().union(*map(reads, (*s.handlers, *s.finalbody)))
+        if not all(isinstance(h.body[-1], (ast.Return, ast.Raise)) for h in s.handlers):
+            found |= self.names.read_outside(s)
+        return frozenset(found)
 
     def _named(self, e: Any) -> Any:
         """An expression as a variable, which a statement before has computed."""

@@ -33,6 +33,7 @@ __all__ = ["IF_BOUND", "UNBOUND_NAME", "Span", "outline"]
 #: the variables of the function and of the object by which a span says that a variable is unbound behind it
 IF_BOUND, UNBOUND_NAME = f"{PREFIX}if_bound", f"{PREFIX}unbound"
 _SPAN = f"{PREFIX}span"
+_FOUND = f"{PREFIX}found"
 #: what costs something; a span of fewer of them than this is not worth a call
 _OPERATIONS = (ast.BinOp, ast.Call, ast.Compare, ast.AugAssign, ast.UnaryOp, ast.Subscript)
 _LEAST_OPERATIONS = 2
@@ -54,7 +55,7 @@ def outline(tree: ast.FunctionDef, foreign: frozenset[Place]) -> tuple[ast.Funct
     body = normalizer.block(tree.body)
     made = function_definition(tree.name, tree.args, body)
     ast.copy_location(made, tree)
-    outliner = _Outliner(made, names, normalizer.by_python)
+    outliner = _Outliner(made, names, normalizer)
     made.body = outliner.block(body, frozenset(), frozenset())
     return made, outliner.spans
 
@@ -62,8 +63,9 @@ def outline(tree: ast.FunctionDef, foreign: frozenset[Place]) -> tuple[ast.Funct
 class _Outliner:
     """Step 3: spans of the statements that Python need not run."""
 
-    def __init__(self, function: ast.FunctionDef, names: Names, by_python: set[int]) -> None:
-        self.names, self.by_python = names, by_python
+    def __init__(self, function: ast.FunctionDef, names: Names, normalizer: Normalizer) -> None:
+        self.names, self.by_python = names, normalizer.by_python
+        self.watched_in = normalizer.watched_in
         self.after = Liveness(function.body).after
         self.before = bound_before(function)
         self.spans: list[Span] = []
@@ -109,11 +111,10 @@ class _Outliner:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return s
         proven |= _read_surely(s) & self.names.local
-        if isinstance(s, ast.Try):
-            watched |= self.after[id(s)].union(*map(reads, (*s.handlers, *s.finalbody, *s.orelse)))
         for name in ("body", "orelse", "finalbody"):
+            inside = watched | self.watched_in.get(id(s), frozenset()) if name == "body" else watched
             if getattr(s, name, None):
-                setattr(s, name, self.block(getattr(s, name), watched, proven))
+                setattr(s, name, self.block(getattr(s, name), inside, proven))
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
             part.body = self.block(part.body, watched, proven)
         return s
@@ -149,8 +150,9 @@ class _Outliner:
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in parameters], [])
         if not results:
             return [_at(ast.Expr(call), at)]
-        targets = together(ast.Store(), [ast.Name(n, ast.Store()) for n in results])
-        return [_at(ast.Assign([targets], call), at), *(_at(_deleted_if_unbound(n), at) for n in sorted(unsure))]
+        given = {n: f"{_FOUND}_{n}" if n in unsure else n for n in results}
+        targets = together(ast.Store(), [ast.Name(given[n], ast.Store()) for n in results])
+        return [_at(ast.Assign([targets], call), at), *(_at(_bound_if_found(n, given[n]), at) for n in sorted(unsure))]
 
 
 def _at(made: Any, place: Any) -> Any:
@@ -165,9 +167,10 @@ def _if_bound(name: str) -> ast.expr:
     return ast.Call(ast.Name(IF_BOUND, ast.Load()), [ast.Lambda(nothing, ast.Name(name, ast.Load()))], [])
 
 
-def _deleted_if_unbound(name: str) -> ast.stmt:
-    test = ast.Compare(ast.Name(name, ast.Load()), [ast.Is()], [ast.Name(UNBOUND_NAME, ast.Load())])
-    return ast.If(test, [ast.Delete([ast.Name(name, ast.Del())])], [])
+def _bound_if_found(name: str, found: str) -> ast.stmt:
+    """Binds ``name`` to what a span has given for it, unless that is that the span does not bind it: it may be bound before."""
+    test = ast.Compare(ast.Name(found, ast.Load()), [ast.IsNot()], [ast.Name(UNBOUND_NAME, ast.Load())])
+    return ast.If(test, [ast.Assign([ast.Name(name, ast.Store())], ast.Name(found, ast.Load()))], [])
 
 
 def _entry(statements: list[ast.stmt]) -> frozenset[str]:

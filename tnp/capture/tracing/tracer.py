@@ -461,9 +461,13 @@ _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 
 def _may_refuse(b: BoundSymbol, kinds: tuple[type, ...]) -> bool:
     """Whether a part of an operation converts a Python number of one of ``kinds`` to a dtype of integers, which may not hold it."""
-    if b.operation is not prims.convert_element_type:
+    if b.subsymbols:
         return any(_may_refuse(part, kinds) for part in b.subsymbols)
-    a, dtype = b.args
-    if not isinstance(a, NumberProxy) or a.python_type not in kinds or dtype.kind not in "iu":
+    if b.operation is prims.convert_element_type:
+        numbers, dtype = b.args[:1], b.args[1]
+    elif OpTags.ELEMENTWISE in b.sym.tags and isinstance(b.output, TensorProxy):
+        numbers, dtype = b.args, b.output.dtype  # of a comparison bool, which refuses none
+    else:
         return False
-    return a.python_type is not int or dtype is not dtypes.int64
+    refused = [p.python_type for p in numbers if isinstance(p, NumberProxy) and p.python_type in kinds]
+    return dtype.kind in "iu" and any(kind is not int or dtype is not dtypes.int64 for kind in refused)

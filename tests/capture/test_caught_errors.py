@@ -156,3 +156,39 @@ def test_an_index_into_an_array_whose_length_values_decide():
             except IndexError:
                 assert count == 3
         assert_same(mine, eagers)
+
+
+def test_an_integer_that_a_dtype_cannot_hold():
+    small = np.array([1, 2], "u1")
+
+    def f(a):
+        try:
+            return small + a[2].item()
+        except OverflowError:
+            return a + 1
+
+    check(f, np.array([1, 2, -3], "i1"))
+    check(f, np.array([1, 2, 3], "i1"))
+
+
+def test_an_error_in_a_handler_that_finally_drops():
+    def f(a):
+        try:
+            (b,) = np
+        except TypeError:
+            a[0] /= 0
+        finally:
+            return a  # noqa: B012
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(f, np.array([3]))
+
+
+def test_an_error_before_a_write_leaves_the_array():
+    def f(a, b, k):
+        c = b[[2, k]]
+        np.put(a, 0, k)
+        c[1] *= 2
+
+    check(f, np.arange(4, dtype="i4"), np.arange(3, dtype="u2"), 4, error=IndexError)

@@ -384,3 +384,63 @@ def test_threads():
     assert len(found) == 160
     for y in found:
         assert_same(y, expected)
+
+
+# Found by random programs
+
+
+def test_a_value_bound_before_stays_where_a_loop_does_not_run():
+    def f(x):
+        found = []
+        for n in (2, 0, 1):
+            erf(x)
+            for i in range(n):
+                t = x * (i + n) + 1
+                t = t + np.sin(t)
+            found.append(t)
+        return found
+
+    in_parts(f, X)
+
+
+def test_a_variable_that_a_function_inside_assigns():
+    def f(x):
+        def assign(y):
+            nonlocal x
+            x = erf(y) * 2 + 1
+
+        assign(x)
+        return x * x + 1
+
+    in_parts(f, X)
+
+
+def test_an_error_in_a_compound_statement_leaves_names_bound():
+    def f(x):
+        x = erf(x)
+        try:
+            with np.errstate():
+                v = np.sin(x) * 2 + 1
+                linalg.norm(v)
+                v &= v
+        except TypeError:
+            v = v * 2 + 1
+        return v * x + 2
+
+    in_parts(f, X)
+
+
+def test_errors_that_a_context_makes_numpy_raise():
+    def helper(x):
+        return 1 / x + np.cos(x) * 2 + x
+
+    def f(x):
+        erf(x)
+        with np.errstate(divide="raise"):
+            v = np.arctanh(x * 2) * 3 + 1
+            v -= v
+            memoryview(helper(x))
+        return v
+
+    for x in (np.zeros(4), np.full(4, 0.5), np.full(4, 0.2)):
+        in_parts(f, x)

@@ -18,6 +18,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tnp.capture.control_flow.maybe_unbound import UNBOUND, if_bound
 from tnp.capture.rewrite.code_of_tree import function_of, private_names, tree_of
 from tnp.capture.rewrite.code_origin import is_user_function
@@ -140,7 +142,7 @@ class ResumePoints:
             compiled = self._span(span)
             if compiled is None:
                 return self._whole()
-            cells[span.name] = compiled
+            cells[span.name] = _unless_errors_raise(compiled) if span.in_context else compiled
             self.parts.append((span.places, compiled))
         made = function_of(tree, f, {name: types.CellType(x) for name, x in cells.items()}) if spans else None
         if made is None:
@@ -174,7 +176,7 @@ class ResumePoints:
         if made is None:
             is_called = is_user_function(f) and not f.__code__.co_flags & _NOT_CALLED and not hasattr(f, "__wrapped__")
             made = self._callees[f] = self._jit(f) if is_called else f
-        return made
+        return f if made is not f and _errors_raise() else made
 
 
 #: operations of a program that takes about as long as they do eagerly; arrays may be larger in other calls
@@ -185,6 +187,23 @@ def _codes_in(code: types.CodeType) -> list[types.CodeType]:
     """The codes of what the rewriter made in a function: loop bodies, delayed expressions."""
     inside = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == code.co_name]
     return inside + [c for one in inside for c in _codes_in(one)]
+
+
+def _errors_raise() -> bool:
+    """Whether NumPy is to do more about floating-point errors than to warn: compiled code does not."""
+    return not _MILD.issuperset(np.geterr().values())
+
+
+_MILD = frozenset(("ignore", "warn"))
+
+
+def _unless_errors_raise(compiled: Any) -> Callable[..., Any]:
+    """A compiled span in a ``with``, which runs eagerly where that makes NumPy raise floating-point errors."""
+
+    def run(*args: Any) -> Any:
+        return (compiled.__tnp_function__ if _errors_raise() else compiled)(*args)
+
+    return run
 
 
 def is_worth_a_call(trace: Trace) -> bool:

@@ -41,11 +41,13 @@ _LEAST_OPERATIONS = 2
 
 @dataclass(frozen=True)
 class Span:
-    """Statements that become a function; ``places`` are those of the statements."""
+    """Statements that become a function; ``places`` are those of the statements, and ``in_context`` says whether they stand in a ``with``
+    that Python runs."""
 
     name: str
     tree: ast.FunctionDef
     places: frozenset[Place]
+    in_context: bool
 
 
 def outline(tree: ast.FunctionDef, foreign: frozenset[Place]) -> tuple[ast.FunctionDef, list[Span]]:
@@ -69,6 +71,7 @@ class _Outliner:
         self.after = Liveness(function.body).after
         self.before = bound_before(function)
         self.spans: list[Span] = []
+        self._contexts = 0
 
     def block(self, statements: Sequence[ast.stmt], watched: frozenset[str], proven: frozenset[str]) -> list[ast.stmt]:
         """Statements with spans in place of clean ones. A span ends where it binds one of ``watched``, names that the handlers around
@@ -111,12 +114,14 @@ class _Outliner:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return s
         proven |= _read_surely(s) & self.names.local
+        self._contexts += isinstance(s, ast.With)
         for name in ("body", "orelse", "finalbody"):
             inside = watched | self.watched_in.get(id(s), frozenset()) if name == "body" else watched
             if getattr(s, name, None):
                 setattr(s, name, self.block(getattr(s, name), inside, proven))
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
             part.body = self.block(part.body, watched, proven)
+        self._contexts -= isinstance(s, ast.With)
         return s
 
     def _spanned(self, run: list[ast.stmt], bound: frozenset[str]) -> list[ast.stmt]:
@@ -146,7 +151,7 @@ class _Outliner:
             body.append(_at(ast.Return(together(ast.Load(), found)), statements[-1]))
         arguments = [ast.arg(n) for n in parameters]
         tree = _at(function_definition(name, ast.arguments([], arguments, None, [], [], None, []), body), at)
-        self.spans.append(Span(name, tree, frozenset(map(place_of, statements))))
+        self.spans.append(Span(name, tree, frozenset(map(place_of, statements)), self._contexts > 0))
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in parameters], [])
         if not results:
             return [_at(ast.Expr(call), at)]

@@ -37,7 +37,7 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import PREFIX
+from tnp.capture.control_flow.liveness import PREFIX, has_jump
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
@@ -298,11 +298,18 @@ class _Rewriter(Transformer):
 
     def visit_Try(self, node: Any) -> Any:
         """What may raise when the program runs must not stand where the program catches it while it is traced."""
+        drops_errors = has_jump(node.finalbody)  # of handlers and of what follows the body, too
         self.generic_visit(node)
-        item = ast.withitem(self._hook("may_catch", node), None)
-        guarded = ast.copy_location(ast.With([item], node.body), node)
-        node.body = [guarded]
+        node.body = self._caught(node.body)
+        for handler in node.handlers if drops_errors else ():
+            handler.body = self._caught(handler.body)
+        if drops_errors and node.orelse:
+            node.orelse = self._caught(node.orelse)
         return node
+
+    def _caught(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        item = ast.withitem(self._hook("may_catch", body[0]), None)
+        return [ast.copy_location(ast.With([item], body), body[0])]
 
     visit_TryStar = visit_Try
 

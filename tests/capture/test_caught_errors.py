@@ -174,7 +174,7 @@ def test_an_integer_that_a_dtype_cannot_hold():
 def test_an_error_in_a_handler_that_finally_drops():
     def f(a):
         try:
-            (b,) = np
+            (_b,) = np
         except TypeError:
             a[0] /= 0
         finally:

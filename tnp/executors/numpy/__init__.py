@@ -9,6 +9,7 @@ With the option ``prims`` it does not claim functions of the language: it decomp
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, cast
@@ -91,6 +92,8 @@ class NumpyExecutor(OperatorExecutor):
                 found = _ufunc_method(sym)
             elif kind == "opaque":
                 found = _opaque(sym, name)
+            elif kind == "scipy" and sym.is_prim:
+                found = _of_scipy(sym, name)
             elif kind == "generator":
                 found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
             if found is not None:
@@ -246,6 +249,14 @@ def checked(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
         for e, v in zip(expected, value):
             checked(name, e, v, *arguments)
     return value
+
+
+def _of_scipy(sym: Symbol, name: str) -> Implementation:
+    """SciPy's own function."""
+    found: Any = sys.modules["scipy"]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return Implementation(_symbol(sym.name, sym.meta, sym.tags, None, found), checker=_on_cpu)
 
 
 def _opaque(sym: Symbol, name: str) -> Implementation | None:

@@ -26,6 +26,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol
 from tnp.core.views import VIEWS, Returns
 from tnp.lang import numpy as lnp
+from tnp.lang import scipy
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.registry import NumpyFunction, Out, by_id
 from tnp.runtime.python_calls import Effect, Slot, caller_at, user_frame
@@ -56,8 +57,8 @@ class NumpyLibrary(Operators, Subscripts):
     # Functions
 
     def symbol_of(self, function: Any) -> Symbol | None:
-        """The symbol of one of NumPy's functions or ufuncs; ``None`` if the language lacks it."""
-        return lnp.symbol_of(function)
+        """The symbol of one of NumPy's functions or ufuncs, or of SciPy's; ``None`` if the languages lack it."""
+        return lnp.symbol_of(function) or scipy.symbol_of(function)
 
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""
@@ -129,7 +130,7 @@ class NumpyLibrary(Operators, Subscripts):
             raise NeedsEager("like= is not an array")
         if isinstance(function, np.ufunc):
             check_where(function, args, kwargs)
-        symbol = lnp.symbol_of(function)
+        symbol = self.symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return run_opaquely(tracer, function, args, kwargs)
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
@@ -142,7 +143,7 @@ class NumpyLibrary(Operators, Subscripts):
         inputs, kwargs = self._own(tracer, inputs), self._own(tracer, kwargs)
         if method == "__call__":
             check_where(ufunc, inputs, kwargs)
-            symbol = lnp.symbol_of(ufunc)
+            symbol = self.symbol_of(ufunc)
             if symbol is None:
                 return run_opaquely(tracer, ufunc, inputs, kwargs)
             return tracer.call(symbol, inputs, kwargs)

@@ -1,0 +1,278 @@
+"""``scipy.special``: elementwise functions as compositions of prims, and calls of SciPy's own ufuncs where there are none.
+
+A composition is native, fused with what stands around it, and has a gradient. It computes real numbers; complex ones are
+SciPy's. A call of SciPy's ufunc is an operation whose dtype and shape are known, so it may stand in loops and branches.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, dtypes, sizes
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Symbol
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype, weak_type
+from tnp.lang.numpy.elementwise import ufunc_out
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand
+from tnp.lang.numpy.registry import NumpyFunction, by_id, language, npsymbol
+
+__all__ = ["symbol_of"]
+
+_NAMESPACE = Namespace("special", "from scipy import special")
+
+
+def _special(name: str) -> Any:
+    return getattr(sys.modules["scipy.special"], name)
+
+
+@cache
+def _loop(name: str, operands: tuple[Any, ...], dtype: Any) -> tuple[DType, ...]:
+    """The dtypes of the loop that a ufunc of SciPy runs: inputs, then outputs. Raises NumPy's own errors."""
+    ufunc = _special(name)
+    signature = None if dtype is None else (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
+    with np.errstate(all="ignore"):
+        if all(isinstance(o, type) for o in operands):
+            operands = tuple(np.dtype(o) for o in operands)
+        options = {} if signature is None else {"signature": signature}
+        return tuple(map(result_of, ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout), **options)))
+
+
+def _operands(name: str, xs: tuple[Any, ...], dtype: Any) -> tuple[list[TensorProxy], tuple[DType, ...]]:
+    """The operands in the dtypes of the loop, and the dtypes of its results."""
+    ufunc = _special(name)
+    if len(xs) != ufunc.nin:
+        raise TypeError(f"{name}() takes {ufunc.nin} positional arguments but {len(xs)} were given")
+    operands = [normalize_operand(x) for x in xs]
+    loop = _loop(name, tuple(weak_type(x) for x in operands), dtype)
+    return [as_array(x, d) for x, d in zip(operands, loop)], loop[ufunc.nin :]
+
+
+# Compositions
+
+
+def _sigmoid(x: Any) -> Any:
+    return clang.reciprocal(clang.add(1.0, clang.exp(clang.neg(x))))
+
+
+def _log_sigmoid(x: Any) -> Any:
+    return clang.sub(clang.minimum(x, 0.0), clang.log1p(clang.exp(clang.neg(clang.abs(x)))))
+
+
+def _logit(p: Any) -> Any:
+    """Near a half the difference of two logarithms, which are exact there."""
+    s = clang.mul(2.0, clang.sub(p, 0.5))
+    near = clang.sub(clang.log1p(s), clang.log1p(clang.neg(s)))
+    is_near = clang.logical_and(clang.gt(p, 0.3), clang.lt(p, 0.65))
+    return clang.where(is_near, near, clang.log(clang.div(p, clang.sub(1.0, p))))
+
+
+def _times_log(log: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """``x * log(y)``, 0 where ``x`` is 0 and ``y`` is a number."""
+
+    def compute(x: Any, y: Any) -> Any:
+        is_zero = clang.logical_and(clang.eq(x, 0.0), clang.eq(y, y))
+        return clang.where(is_zero, 0.0, clang.mul(x, log(clang.where(is_zero, 1.0, y))))
+
+    return compute
+
+
+def _entropy(x: Any) -> Any:
+    some = clang.where(clang.gt(x, 0.0), x, 1.0)
+    found = clang.neg(clang.mul(some, clang.log(some)))
+    nothing = clang.where(clang.eq(x, 0.0), 0.0, clang.full_like(x, -math.inf))
+    return clang.where(clang.eq(x, x), clang.where(clang.gt(x, 0.0), found, nothing), x)
+
+
+def _divergence(x: Any, y: Any, *, is_whole: bool) -> Any:
+    """``x * log(x / y)``, and with ``is_whole`` ``- x + y``: 0 (or ``y``) where ``x`` is 0, infinite where one is negative."""
+    both = clang.logical_and(clang.gt(x, 0.0), clang.gt(y, 0.0))
+    a, b = clang.where(both, x, 1.0), clang.where(both, y, 1.0)
+    ratio = clang.div(a, b)
+    is_near = clang.logical_and(clang.gt(ratio, 0.5), clang.lt(ratio, 2.0))
+    near = clang.log1p(clang.where(is_near, clang.div(clang.sub(a, b), b), 0.0))
+    found = clang.mul(a, clang.where(is_near, near, clang.log(ratio)))
+    nothing: Any = 0.0
+    if is_whole:
+        found, nothing = clang.add(clang.sub(found, a), b), y
+    is_nothing = clang.logical_and(clang.eq(x, 0.0), clang.ge(y, 0.0))
+    found = clang.where(both, found, clang.where(is_nothing, nothing, clang.full_like(x, math.inf)))
+    return clang.where(clang.logical_and(clang.eq(x, x), clang.eq(y, y)), found, math.nan)
+
+
+def _normal(a: Any) -> Any:
+    """The distribution function of the normal distribution: by ``erf`` in the middle, by ``erfc`` in the tails."""
+    x = clang.mul(a, math.sqrt(0.5))
+    z = clang.abs(x)
+    tail = clang.mul(0.5, clang.erfc(z))
+    tail = clang.where(clang.gt(x, 0.0), clang.sub(1.0, tail), tail)
+    return clang.where(clang.lt(z, math.sqrt(0.5)), clang.add(0.5, clang.mul(0.5, clang.erf(x))), tail)
+
+
+def _huber(delta: Any, r: Any) -> Any:
+    size = clang.abs(r)
+    inside = clang.mul(0.5, clang.mul(r, r))
+    outside = clang.mul(delta, clang.sub(size, clang.mul(0.5, delta)))
+    return clang.where(clang.lt(delta, 0.0), math.inf, clang.where(clang.le(size, delta), inside, outside))
+
+
+def _pseudo_huber(delta: Any, r: Any) -> Any:
+    ratio = clang.div(r, clang.where(clang.eq(delta, 0.0), 1.0, delta))
+    half = clang.mul(0.5, clang.log1p(clang.mul(ratio, ratio)))
+    found = clang.mul(clang.mul(delta, delta), clang.expm1(half))
+    is_nothing = clang.logical_or(clang.eq(delta, 0.0), clang.eq(r, 0.0))
+    return clang.where(clang.lt(delta, 0.0), math.inf, clang.where(is_nothing, 0.0, found))
+
+
+def _relative_exp(x: Any) -> Any:
+    """``(exp(x) - 1) / x``."""
+    is_small = clang.lt(clang.abs(x), 1e-16)
+    found = clang.div(clang.expm1(x), clang.where(is_small, 1.0, x))
+    return clang.where(is_small, 1.0, clang.where(clang.gt(x, 717.0), math.inf, found))
+
+
+#: what each computes of arrays of one floating-point dtype; those whose names are in ``_IN_DOUBLE`` in double precision, as SciPy does
+_COMPOSED: dict[str, Callable[..., Any]] = {
+    "cbrt": clang.cbrt,
+    "digamma": clang.digamma,
+    "entr": _entropy,
+    "erf": clang.erf,
+    "erfc": clang.erfc,
+    "erfinv": clang.erfinv,
+    "exp2": clang.exp2,
+    "expit": _sigmoid,
+    "expm1": clang.expm1,
+    "exprel": _relative_exp,
+    "gammaln": lambda x: clang.where(clang.eq(x, -math.inf), x, clang.lgamma(x)),
+    "huber": _huber,
+    "kl_div": lambda x, y: _divergence(x, y, is_whole=True),
+    "log1p": clang.log1p,
+    "log_expit": _log_sigmoid,
+    "logit": _logit,
+    "ndtr": _normal,
+    "pseudo_huber": _pseudo_huber,
+    "psi": clang.digamma,
+    "rel_entr": lambda x, y: _divergence(x, y, is_whole=False),
+    "xlog1py": _times_log(clang.log1p),
+    "xlogy": _times_log(clang.log),
+}
+_IN_DOUBLE = frozenset(
+    ("digamma", "erfinv", "exprel", "gammaln", "kl_div", "logit", "ndtr", "pseudo_huber", "psi", "rel_entr")
+)
+
+
+def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
+    def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
+        check_order(order)
+        operands, (result_dtype,) = _operands(name, xs, dtype)
+        if result_dtype.kind != "f" or casting != "same_kind" or where is not True:
+            raise NeedsEager(f"scipy.special.{name} of {result_dtype}, or with where=, is not compiled")
+        inside = dtypes.float64 if name in _IN_DOUBLE else result_dtype
+        result = compute(*clang.broadcast(*(clang.convert(x, inside) for x in operands)))
+        return clang.convert(result, result_dtype)
+
+    meta.__name__ = name
+    meta.__doc__ = f"``scipy.special.{name}``."
+    nin = compute.__code__.co_argcount if hasattr(compute, "__code__") else 1
+    return npsymbol(f"special.{name}", tags=(OpTags.ELEMENTWISE,), out=ufunc_out(nin), id_prefix="scipy")(meta)
+
+
+_composed_symbols = {name: _composed(name, compute) for name, compute in _COMPOSED.items()}
+
+
+# Functions of whole arrays
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+def _floating(name: str, x: Any) -> TensorProxy:
+    x = as_array(x)
+    if x.dtype.kind in "biu":
+        return as_array(x, dtypes.float64)
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        raise NeedsEager(f"scipy.special.{name} of {x.dtype} is not compiled")
+    return x
+
+
+@npsymbol("special.softmax", id_prefix="scipy")
+def softmax(x: Any, axis: Any = None) -> Any:
+    """``scipy.special.softmax``: exponentials, of which the sums along ``axis`` are 1."""
+    x = _floating("softmax", x)
+    e = lnp.exp(lnp.subtract(x, lnp.max(x, axis=_axes(axis), keepdims=True)))
+    return lnp.true_divide(e, lnp.sum(e, axis=_axes(axis), keepdims=True))
+
+
+@npsymbol("special.log_softmax", id_prefix="scipy")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """``scipy.special.log_softmax``: the logarithm of :func:`softmax`."""
+    x = _floating("log_softmax", x)
+    largest = lnp.max(x, axis=_axes(axis), keepdims=True)
+    rest = lnp.subtract(x, lnp.where(lnp.isfinite(largest), largest, 0.0))
+    return lnp.subtract(rest, lnp.log(lnp.sum(lnp.exp(rest), axis=_axes(axis), keepdims=True)))
+
+
+@npsymbol("special.logsumexp", id_prefix="scipy")
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """``scipy.special.logsumexp``, without weights."""
+    if b is not None or return_sign is not False:
+        raise NeedsEager("scipy.special.logsumexp with weights or signs is not compiled")
+    a = _floating("logsumexp", a)
+    if not a.ndim or not sizes.is_never_empty(a.shape):
+        raise NeedsEager("scipy.special.logsumexp of a number or of an empty array is not compiled")
+    largest = lnp.max(a, axis=_axes(axis), keepdims=True)
+    shift = lnp.where(lnp.isfinite(largest), largest, 0.0)
+    found = lnp.add(lnp.log(lnp.sum(lnp.exp(lnp.subtract(a, shift)), axis=_axes(axis), keepdims=True)), shift)
+    return found if keepdims else lnp.squeeze(found, axis=None if axis is None else _axes(axis))
+
+
+# Calls of SciPy's own ufuncs
+
+
+def _called(name: str) -> Symbol:
+    """The symbol of a ufunc that SciPy computes."""
+
+    def meta(*xs: Any) -> Any:
+        operands, results = _operands(name, xs, None)
+        if any(to_numpy_dtype(d).kind not in "biufc" for d in results):
+            raise NeedsEager(f"scipy.special.{name} of these dtypes is not compiled")
+        shape = sizes.broadcast(*(x.shape for x in operands))
+        made = [TensorProxy(shape=shape, dtype=d, lang=language, scalar=not shape) for d in results]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    meta.__name__ = name
+    meta.__doc__ = f"``scipy.special.{name}``, called."
+    symbol = Symbol(name, meta, id=f"scipy.special.{name}", is_prim=True, namespace=_NAMESPACE, language=language)
+    ufunc = _special(name)
+    by_id[symbol.id] = NumpyFunction(symbol, f"special.{name}", "scalar", False, True, ufunc_out(ufunc.nin, ufunc.nout))
+    return symbol
+
+
+#: by the ``id`` of SciPy's functions, their symbols
+_by_function: dict[int, Symbol] = {}
+#: ufuncs whose loops take integers that a float is not cast to, by values: SciPy warns or raises
+_BY_VALUES = frozenset(
+    ("bdtr", "bdtrc", "bdtri", "expn", "jn", "kn", "nbdtr", "nbdtrc", "nbdtri", "pdtri", "smirnov", "smirnovi", "yn")
+)
+
+
+def symbol_of(function: Any) -> Symbol | None:
+    """The symbol of a function of ``scipy.special``; ``None`` if the language lacks it."""
+    if not _by_function:
+        module = sys.modules["scipy.special"]
+        defined = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, **_composed_symbols}
+        for name, found in list(vars(module).items()):
+            if name in defined:
+                _by_function[id(found)] = defined[name]
+            elif isinstance(found, np.ufunc) and getattr(np, name, None) is not found and name not in _BY_VALUES:
+                _by_function.setdefault(id(found), _called(name))
+    return _by_function.get(id(function))

@@ -15,6 +15,7 @@ import contextlib
 import copy
 import io
 import json
+import logging
 import math
 import random
 import signal
@@ -241,6 +242,7 @@ def main() -> None:
     options = parser.parse_args()
     import pytest
 
+    logging.disable(logging.DEBUG)  # which the package may turn on
     recorder = Recorder(options.package)
     sys.setprofile(recorder)
     try:

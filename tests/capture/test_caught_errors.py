@@ -183,12 +183,3 @@ def test_an_error_in_a_handler_that_finally_drops():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(f, np.array([3]))
-
-
-def test_an_error_before_a_write_leaves_the_array():
-    def f(a, b, k):
-        c = b[[2, k]]
-        np.put(a, 0, k)
-        c[1] *= 2
-
-    check(f, np.arange(4, dtype="i4"), np.arange(3, dtype="u2"), 4, error=IndexError)

@@ -1,6 +1,7 @@
 """Functions with parts that cannot be captured: they run in parts, and do what they do eagerly."""
 
 import copy
+import functools
 import logging
 import threading
 
@@ -12,9 +13,10 @@ from tnp.testing import assert_same
 
 pytest.importorskip("scipy")
 
-from scipy import linalg, ndimage
-from scipy.special import erf
+from scipy import linalg, ndimage, special
 
+#: a function that is not captured
+erf = functools.partial(special.expn, 1)
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs in parts")
 X = np.linspace(0.1, 1, 4000)
 
@@ -60,7 +62,7 @@ def test_an_expression_is_taken_out_of_its_statement():
     jitted = in_parts(f, X, spans=2)
     text = tnp.explain(jitted)
     assert "erf(2 * a)" in text and text.count("llvm 1") == 2
-    with pytest.raises(tnp.TraceError, match="erf"):
+    with pytest.raises(tnp.TraceError, match="expn"):
         tnp.jit(f, strict=True)(X)
 
 
@@ -351,7 +353,7 @@ def test_nothing_to_compile_runs_eagerly_with_a_warning():
     def f(x):
         return erf(x)
 
-    with pytest.warns(tnp.EagerFallbackWarning, match="erf"):
+    with pytest.warns(tnp.EagerFallbackWarning, match="expn"):
         assert_same(tnp.jit(f)(X), f(X))
 
 

@@ -27,7 +27,6 @@ from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
-from tnp.transforms.c_order import c_ordered
 from tnp.transforms.claim import FusedSymbol, Update, claim
 from tnp.transforms.dce import may_raise
 from tnp.transforms.live_names import Members
@@ -110,16 +109,15 @@ class Pass:
             (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)), default=-1
         )
         self.chains = self._chains()
-        self._raising: list[int] | None = None
         self.c_ordered = c_ordered(trace)
         self.new = Trace.like(trace)
 
     # Who may write where
 
-    def _chains(self) -> dict[str, dict[str, int]]:
-        """For each argument that is stored to, the values on the way from it to what is finally stored, and where each is stored."""
-        chains: dict[str, dict[str, int]] = {}
-        for i, b in enumerate(self.bsyms):
+    def _chains(self) -> dict[str, set[str]]:
+        """For each argument that is stored to, the values on the way from it to what is finally stored."""
+        chains: dict[str, set[str]] = {}
+        for b in self.bsyms:
             if b.operation is not prims.copy_:
                 continue
             value, destination = b.args
@@ -148,7 +146,7 @@ class Pass:
                     break
                 chain.add(name)
             if name == destination.name:
-                chains[destination.name] = dict.fromkeys(chain, i) | chains.get(destination.name, {})
+                chains.setdefault(destination.name, set()).update(chain)
         return chains
 
     def proxy_of(self, name: str) -> TensorProxy:
@@ -180,16 +178,7 @@ class Pass:
         """Whether the value ``result`` may be put into the memory of ``root`` by what stands at ``index``."""
         if self.is_own(root):
             return True
-        at = self.chains.get(root, {}).get(result, -1)
-        # An error before the value is stored leaves the memory as it was.
-        return self.last_late_guard < index < at and bisect_right(self.raising, index) == bisect_left(self.raising, at)
-
-    @property
-    def raising(self) -> list[int]:
-        """Where operations stand that may raise."""
-        if self._raising is None:
-            self._raising = [i for i, b in enumerate(self.bsyms) if may_raise(b)]
-        return self._raising
+        return result in self.chains.get(root, ()) and index > self.last_late_guard
 
     def _plan(self) -> _Plan:
         plan = _Plan()
@@ -278,9 +267,7 @@ class Pass:
         producer = self.bsyms[j]
         if OpTags.TAKES_OUT not in producer.sym.tags or set(producer.kwargs) - {"dtype", "casting"}:
             return
-        if root in self.inputs and (
-            j <= self.last_late_guard or bisect_right(self.raising, j) < bisect_left(self.raising, i)
-        ):
+        if root in self.inputs and (j <= self.last_late_guard or any(map(may_raise, self.bsyms[j + 1 : i]))):
             return
         for name in self.members[root].used_after(j):
             uses = self.uses[name]
@@ -568,6 +555,36 @@ def _is_large(a: TensorProxy, bounded: bool = False) -> bool:
     """Whether an array is so large that reusing memory for it is cheaper than allocating, or may be (``bounded``)."""
     most = [sizes.bound_or_none(n) if bounded or isinstance(n, int) else None for n in a.shape]
     return None not in most and math.prod(most) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
+
+
+def c_ordered(trace: Trace) -> set[str]:
+    """The arrays whose axes surely stand in C order in memory, so that what is computed of them alone is C-contiguous."""
+    found = set(trace.row_major)
+    for b in trace.bound_symbols:
+        p = b.output
+        if is_control_flow(b):
+            found.update(name for name, init in stored(b).items() if init.name in found)
+        if not isinstance(p, TensorProxy):
+            continue
+        arrays = [x for x in b.flat_inputs if isinstance(x, TensorProxy) and x.ndim]
+        if OpTags.TAKES_OUT in b.sym.tags or isinstance(b, Update):
+            keeps = all(x.name in found for x in arrays)
+        elif OpTags.SUBSCRIPT in b.sym.tags:
+            keeps = b.args[0].name in found and _is_forward_key(b.args[1])
+        else:
+            keeps = OpTags.FACTORY in b.sym.tags and "order" not in b.kwargs and all(x.name in found for x in arrays)
+        if keeps:
+            found.add(p.name)
+    return found
+
+
+def _is_forward_key(key: Any) -> bool:
+    """Whether a key takes numbers, new axes, and slices that run forward."""
+    return all(
+        k is None or k is Ellipsis or type(k) is int
+        or (type(k) is slice and (k.step is None or (type(k.step) is int and k.step > 0)))
+        for k in (key if isinstance(key, tuple) else (key,))
+    )  # fmt: skip
 
 
 def _step_key(b: BoundSymbol) -> Any:

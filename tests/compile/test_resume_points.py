@@ -35,7 +35,7 @@ def points_of(jitted):
 
 
 def in_parts(f, *args, spans=None):
-    """Calls ``f`` jitted four times: as eager, without a warning, in parts of which ``spans`` are compiled in the end."""
+    """Calls the jitted ``f`` four times and compares it with eager. At the end, ``spans`` parts are compiled."""
     jitted = tnp.jit(f)
     for _ in range(4):
         expected, left = outcome(f, args)

@@ -416,8 +416,8 @@ class Jitted(EagerCalls):
     def _value_guard(
         self, form: CallSignature, outside: int, wanted: ValueProgram, family: Family | None
     ) -> ValueGuard:
-        """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it, ``outside`` how
-        many of the user's lines led to the call."""
+        """The value guard for a value that tracing specializes on. ``family`` is the family of earlier value guards, if any.
+        ``outside`` is the number of user frames outside of the call."""
         compute = compile_captured(
             wanted,
             self._executors,

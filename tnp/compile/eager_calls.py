@@ -100,7 +100,7 @@ class EagerCalls:
         return True
 
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
-        """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
+        """Runs a call eagerly whose opaque call did not match its dry run. Later calls of this kind run eagerly, too.
 
         Nothing has been written then: opaque calls after effects are unsupported.
         """
@@ -129,8 +129,8 @@ class EagerCalls:
     def _eager_entry(
         self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
     ) -> CacheEntry:
-        """That calls for which a prologue is valid cannot be compiled whole: they run in parts if the function can be outlined, and
-        eagerly otherwise."""
+        """The cache entry for calls that cannot be compiled whole. They run in parts if the function can be outlined, and eagerly
+        otherwise."""
         text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
@@ -181,7 +181,7 @@ class EagerCalls:
         return lambda *values: form.apply(points.function(), values)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
-        """That calls for which a prologue is valid run eagerly."""
+        """The cache entry for calls that run eagerly."""
         run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
         return CacheEntry(form, prologue, run, eager_reason=text)
 

@@ -52,7 +52,7 @@ class ResumePoints:
         self._jit = jit
         #: those of the function that this one is a span of
         self.around = around
-        #: by the place of what is foreign, why
+        #: the reason for each foreign place
         self.foreign: dict[Place, str] = {}
         self._spans: dict[str, Any] = {}
         #: the spans that there are now: the places of their statements, and what is compiled
@@ -184,7 +184,7 @@ _OPERATIONS_OF_A_CALL = 2
 
 
 def _codes_in(code: types.CodeType) -> list[types.CodeType]:
-    """The codes of what the rewriter made in a function: loop bodies, delayed expressions."""
+    """The code objects that the rewriter added to a function: loop bodies and delayed expressions."""
     inside = [c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == code.co_name]
     return inside + [c for one in inside for c in _codes_in(one)]
 

@@ -225,7 +225,7 @@ class _Walk:
             for (k, x), y in zip(a.items(), e.values()):
                 self.compare(x, y, f"{where}[{k!r}]")
         elif isinstance(e, (set, frozenset, range, slice, np.dtype, type)):
-            # The order of a set is that of a table which grows at updates that add nothing, too: docs/differences.md.
+            # An update that adds nothing may still reorder a set: docs/differences.md.
             is_same = a == e if isinstance(e, (set, frozenset)) and a == a else repr(a) == repr(e)
             if not is_same and not isinstance(e, type):
                 self.add("container", where, f"{a!r} instead of {e!r}")

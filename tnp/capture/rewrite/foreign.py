@@ -60,7 +60,7 @@ _CLEAN = (
     ast.Try,
     ast.Match,
 )
-#: expressions whose parts are always evaluated, in the order in which the tree has them
+#: expressions that evaluate all their parts, in tree order
 _STRICT = (
     ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Attribute, ast.Tuple, ast.List, ast.Set, ast.Starred,
     ast.keyword, ast.Slice,
@@ -455,7 +455,7 @@ def _stays(node: ast.AST, names: Names) -> bool:
 
 
 class CallsWrapped(Transformer):
-    """Calls in what Python runs ask :data:`CALLEE` what to call: functions of the user's have programs of their own."""
+    """Replaces ``f(x)`` by ``CALLEE(f)(x)`` in statements that Python runs, so that user functions run compiled."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

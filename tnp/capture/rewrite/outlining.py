@@ -30,7 +30,7 @@ from tnp.capture.rewrite.foreign import LOOPS, SCOPES, CallsWrapped, Names, Norm
 
 __all__ = ["IF_BOUND", "UNBOUND_NAME", "Span", "outline"]
 
-#: the variables of the function and of the object by which a span says that a variable is unbound behind it
+#: the names of :func:`if_bound` and of the sentinel that a span returns for an unbound variable
 IF_BOUND, UNBOUND_NAME = f"{PREFIX}if_bound", f"{PREFIX}unbound"
 _SPAN = f"{PREFIX}span"
 _FOUND = f"{PREFIX}found"
@@ -173,7 +173,7 @@ def _if_bound(name: str) -> ast.expr:
 
 
 def _bound_if_found(name: str, found: str) -> ast.stmt:
-    """Binds ``name`` to what a span has given for it, unless that is that the span does not bind it: it may be bound before."""
+    """Binds ``name`` to a span's result, unless that is the sentinel: then the old binding stays."""
     test = ast.Compare(ast.Name(found, ast.Load()), [ast.IsNot()], [ast.Name(UNBOUND_NAME, ast.Load())])
     return ast.If(test, [ast.Assign([ast.Name(name, ast.Store())], ast.Name(found, ast.Load()))], [])
 

@@ -298,7 +298,7 @@ class _Rewriter(Transformer):
 
     def visit_Try(self, node: Any) -> Any:
         """What may raise when the program runs must not stand where the program catches it while it is traced."""
-        drops_errors = has_jump(node.finalbody)  # of handlers and of what follows the body, too
+        drops_errors = has_jump(node.finalbody)  # a ``return`` in ``finally`` drops errors of handlers, too
         self.generic_visit(node)
         node.body = self._caught(node.body)
         for handler in node.handlers if drops_errors else ():

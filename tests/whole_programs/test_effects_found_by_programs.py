@@ -535,3 +535,25 @@ def test_a_printed_dict_has_keys_that_were_computed(capsys):
         printed = capsys.readouterr().out
         f(np.array([first, 5]))
         assert printed == capsys.readouterr().out
+
+
+def test_writes_stay_behind_errors_of_other_regions():
+    """A region for any size has the write, another one, or NumPy, what raises."""
+
+    def take(a, x, i):
+        first = second = np.take(x, i)
+        a **= 2
+        np.bitwise_or.reduce(first != second)
+
+    def read_then_put(a, x, i):
+        y = a[i]
+        np.put(a, [0], 7)
+        return y
+
+    def put_then_read(a, x, i):
+        np.put(a, [0], 7)
+        return a[i]
+
+    calls = [(np.full((3, n), 1.5), 3, i) for n in (4, 5, 6, 7) for i in (0, np.array([0, 9]))]
+    for f in (take, read_then_put, put_then_read):
+        check(f, *calls)

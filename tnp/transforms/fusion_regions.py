@@ -59,8 +59,9 @@ class _Regions:
         self.waiting: dict[int, None] = {}
         #: the values that are stored into arguments: the region that makes one may write it there
         self.stored = {b.args[0].name for b in bsyms if b.operation is prims.copy_}
-        self.written_since: list[int] = []
-        self.last_raising: int | None = None
+        #: updates since the last operation that may raise, and operations that may raise since the last update before one
+        self.written: list[int] = []
+        self.raised: list[int] = []
         self.last_effect: int | None = None
         #: what may raise, since the last effect
         self.raising: list[int] = []
@@ -100,7 +101,7 @@ class _Regions:
     def _can_wait(self, b: BoundSymbol) -> bool:
         if not isinstance(b, Fusable) or is_control_flow(b) or self._raises(b):
             return False
-        if self.last_raising is not None and self._is_stored(b):
+        if self.raised and self._is_stored(b):
             return False
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         return not _has(b, *_STAYING) and all(i is None or i in self.waiting for i in makers)
@@ -146,13 +147,13 @@ class _Regions:
         is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders).union(*(self._groups_of_makers(self.bsyms[j]) for j in joining))
-        # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and self._raises(b)
+        # When an operation raises, the updates before it have happened, and none after it. A region checks before it writes.
+        raises = self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
-        if (updates or raises) and self.last_raising is not None:
-            needs.add(self.group_of[self.last_raising])
+        if updates or (raises and not isinstance(b, Fusable)):
+            needs.update(self.group_of[j] for j in self.raised)
         if raises:
-            needs.update(self.group_of[j] for j in self.written_since)
+            needs.update(self.group_of[j] for j in self.written)
         group = self._join([*joining, i], kind, needs)
         if orders:
             self.since_store = {group}
@@ -165,9 +166,10 @@ class _Regions:
         if is_store:
             self.last_store = i
         if raises:
-            self.last_raising, self.written_since = i, []
-        elif updates:
-            self.written_since.append(i)
+            self.raised = [i] if self.written or updates else [*self.raised, i]
+            self.written = []
+        if updates:
+            self.written.append(i)
 
     def _needs(self, b: BoundSymbol, is_effect: bool, orders: bool) -> set[int]:
         """The groups that must come before that of ``b``, or be it."""

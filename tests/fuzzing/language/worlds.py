@@ -332,8 +332,7 @@ class _Wobbling(ast.NodeTransformer):
         target.ctx = ast.Load()
         again = copy.deepcopy(node.target)
         again.ctx = ast.Store()
-        is_pure = not any(isinstance(n, ast.Call) for n in ast.walk(node.target))
-        if not is_pure:
+        if not all(_is_numpys(n) for n in ast.walk(node.target) if isinstance(n, ast.Call)):
             return node
         stored = _stored(target, ast.BinOp(copy.deepcopy(target), node.op, node.value))
         return [stored, node, ast.Assign([again], _wobbled(target))]
@@ -345,6 +344,12 @@ class _Wobbling(ast.NodeTransformer):
 
 def _wobbled(node: ast.expr, how: str = "__wobble__") -> ast.expr:
     return ast.Call(ast.Name(how, ast.Load()), [node], [])
+
+
+def _is_numpys(node: ast.Call) -> bool:
+    """Whether it calls a function of NumPy's: one in a target makes an index."""
+    function = node.func
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "np"
 
 
 def _is_pure(node: ast.Assign) -> bool:

@@ -183,3 +183,24 @@ def test_an_error_in_a_handler_that_finally_drops():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(f, np.array([3]))
+
+
+def test_a_shape_that_an_array_may_not_fit():
+    """The reshaped array has a known size; that of the shape is known only when the program runs."""
+
+    def f(a):
+        found = np.argwhere(a)
+        try:
+            v = found[:0].reshape(found.shape)
+        except ValueError:
+            return a + 1
+        return v
+
+    def unread(a):
+        found = np.argwhere(a)
+        found[:0].reshape(found.shape)
+        return a + 1
+
+    for a in (np.array([1, 0, 2]), np.zeros(3, int)):
+        check(f, a)
+        check(unread, a)

@@ -446,3 +446,22 @@ def test_errors_that_a_context_makes_numpy_raise():
 
     for x in (np.zeros(4), np.full(4, 0.5), np.full(4, 0.2)):
         in_parts(f, x)
+
+
+def test_an_unbound_name_before_a_foreign_expression():
+    """Eager reads the name first, so that its error is not that of the generator, nor behind the change of the list."""
+    log = []
+
+    def f(x, chosen):
+        y = x * 2 + 1
+        if chosen[0] > 0:
+            v = x + 1
+        return y * y + x, v, tuple(v for _ in range(erf(1.0).size)), log.append(1)
+
+    jitted = tnp.jit(f)
+    for chosen in (1, 0, 1, 0):
+        expected, _ = outcome(f, (X, np.array([chosen])))
+        count = len(log)
+        found, _ = outcome(jitted, (X, np.array([chosen])))
+        assert_same(found, expected)
+        assert len(log) - count == chosen

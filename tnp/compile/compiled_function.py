@@ -17,6 +17,7 @@ from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.rewrite.foreign import Place
+from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
@@ -476,7 +477,8 @@ class Jitted(EagerCalls):
     def __reduce__(self) -> Any:
         if is_found_by_name(self) and not (self.__module__ == "__main__" and for_cloudpickle()):
             return self.__qualname__
-        return _rebuild, (self.__tnp_function__, self.options)
+        f: Any = self.__tnp_function__
+        return _rebuild, (f, self.options, source_file(f) if type(f) is FunctionType else "")
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
@@ -493,8 +495,10 @@ def programs_behind(f: Any) -> Jitted | None:
 _unpickled: dict[Any, Jitted] = {}
 
 
-def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
-    """A function with these options: one that there is already, if ``function`` itself is the process's own, and no copy that came with the pickle."""
+def _rebuild(function: Callable[..., Any], options: dict[str, Any], source: str = "") -> Jitted:
+    """A function with these options: one that there is already, if ``function`` itself is the process's own, and no copy that came with the pickle.
+    ``source`` is the text of its file, which the copy does not name."""
+    remember_source(source)
     if type(function) is not FunctionType or not is_found_by_name(function):
         return Jitted(function, **options)
     key = function, *options.values()

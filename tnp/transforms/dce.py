@@ -88,7 +88,10 @@ def may_raise(b: BoundSymbol) -> bool:
 
 
 def any_size(b: BoundSymbol) -> bool:
-    """Whether an operation reads an array whose size is known only when the program runs: another's may not fit it."""
+    """Whether an operation reads an array whose size is known only when the program runs, or is given such a shape: another's
+    may not fit it."""
+    if b.operation in (prims.reshape, prims.broadcast_in_dim) and not sizes.is_known(b.args[1]):
+        return True
     return any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_inputs)
 
 

@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.definite_assignment import parameters_of
+from tnp.capture.control_flow.definite_assignment import bound_before, parameters_of
 from tnp.capture.control_flow.liveness import PREFIX, bound_names, has_jump, own_nodes
 from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, statements_in, walk
 
@@ -147,6 +147,8 @@ class Names:
         declared = {n for s in own_nodes(tree.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
         inside = {n for s in statements_in(tree.body) if isinstance(s, ast.Nonlocal) for n in s.names}
         self._tree = tree
+        #: by the ``id`` of each statement, the names that are surely bound before it
+        self.bound = bound_before(tree)
         self.local = (bound_names(tree.body) | parameters_of(tree)) - declared
         self.shared: set[str] = declared | inside
         count = _count_bindings(tree)
@@ -224,6 +226,8 @@ class Normalizer:
         #: those of all that are around: what binds them has to bind them in the function itself
         self._watched: frozenset[str] = frozenset()
         self._out: list[ast.stmt] = []
+        #: the names that are surely bound before the statement that is being changed
+        self._bound: frozenset[str] = frozenset()
         self._wrap = CallsWrapped()
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -245,6 +249,7 @@ class Normalizer:
         self._out.append(s)
 
     def _statement(self, s: Any) -> None:
+        self._bound = self.names.bound[id(s)]
         if isinstance(s, ast.Return):
             self._return(s)
         elif not isinstance(s, _CLEAN) or self._must_stay(s):
@@ -345,6 +350,8 @@ class Normalizer:
     def _named(self, e: Any) -> Any:
         """An expression as a variable, which a statement before has computed."""
         if _is_trivial(e):
+            if isinstance(e, ast.Name) and e.id in self.names.local - self._bound:  # an error comes in its turn
+                self._python(ast.copy_location(ast.Expr(e), e))
             return e
         name = "_".join(map(str, (_VALUE, *place_of(e)[:2], e.end_col_offset)))
         self.names.local.add(name)

@@ -16,7 +16,37 @@ from typing import Any
 
 from tnp.runtime.quiet import quiet
 
-__all__ = ["tree_from_block", "tree_from_file"]
+__all__ = ["remember_source", "source_file", "tree_from_block", "tree_from_file"]
+
+#: the texts of files that came with pickled functions, whose codes name no file
+_pickled: dict[str, None] = {}
+
+
+def source_file(f: types.FunctionType) -> str:
+    """The text of the file of ``f``, which a pickle takes along; empty if it cannot be had."""
+    return "".join(_lines_around(f))
+
+
+def remember_source(text: str) -> None:
+    """Finds the trees of functions in ``text`` whose own files cannot be had. Whether a tree is theirs, their code says."""
+    if text:
+        _pickled[text] = None
+
+
+def _lines_around(f: types.FunctionType) -> Sequence[str]:
+    code = f.__code__
+    lines = linecache.getlines(code.co_filename, f.__globals__)
+    if not lines:
+        word = "lambda" if code.co_name == "<lambda>" else code.co_name
+        for text in reversed(_pickled):
+            found = text.splitlines(keepends=True)
+            if any(word in line for line in found[code.co_firstlineno - 1 : code.co_firstlineno + _DECORATORS]):
+                return found
+    return lines
+
+
+#: lines from a function's first one, a decorator's, to that with its name
+_DECORATORS = 20
 
 
 def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
@@ -26,7 +56,7 @@ def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
     the function, its code says.
     """
     code = f.__code__
-    lines = linecache.getlines(code.co_filename, f.__globals__)
+    lines = _lines_around(f)
     first = code.co_firstlineno
     if code.co_name == "<lambda>" or not 0 < first <= len(lines):
         return None
@@ -66,7 +96,7 @@ def _indent(line: str) -> int:
 def tree_from_file(f: types.FunctionType) -> Any:
     """The ``def`` or ``lambda`` of ``f``, at its own lines and columns; ``None`` if there is none or several could be it."""
     wanted = f.__code__
-    tree = _parsed("".join(linecache.getlines(wanted.co_filename, f.__globals__)))
+    tree = _parsed("".join(_lines_around(f)))
     if tree is None:
         return None
     if wanted.co_name == "<lambda>":

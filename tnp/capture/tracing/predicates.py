@@ -43,12 +43,18 @@ def may_fail_by_size(symbol: Symbol, args: Any) -> bool:
                 break
         elif kind not in PLAIN and not all(map(sizes.is_known, shapes_in(a))):
             break
+        elif kind is tuple and _looks_otherwise(symbol) and TracedNumber in map(type, a):  # a shape that it may not fit
+            break
     else:
         return False
     shapes = shapes_in(args)
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
     return OpTags.ANY_SIZE not in symbol.tags
+
+
+def _looks_otherwise(symbol: Symbol) -> bool:
+    return OpTags.VIEW in symbol.tags and OpTags.SUBSCRIPT not in symbol.tags
 
 
 def is_negative_power(args: Any) -> bool:

@@ -557,3 +557,16 @@ def test_writes_stay_behind_errors_of_other_regions():
     calls = [(np.full((3, n), 1.5), 3, i) for n in (4, 5, 6, 7) for i in (0, np.array([0, 9]))]
     for f in (take, read_then_put, put_then_read):
         check(f, *calls)
+
+
+def test_put_into_a_scalar_does_nothing():
+    def f(a, s):
+        np.put(s, 0, 3)
+        return a + s
+
+    def raises(a, s):
+        np.put(s, 5, 3)
+        return a + s
+
+    for g in (f, raises):
+        check(g, (np.ones(2), np.complex128(2)), (np.ones(2), np.float32(3)))

@@ -33,6 +33,7 @@ __all__ = [
     "equal",
     "extents",
     "fits",
+    "is_decided",
     "is_known",
     "is_never_empty",
     "is_too_large",
@@ -57,6 +58,11 @@ def is_known(shape: Sequence[Dim]) -> bool:
         if type(d) is not int:
             return False
     return True
+
+
+def is_decided(shape: Sequence[Dim]) -> bool:
+    """Whether every dimension is an ``int`` or a symbol: what fitted while the program was traced fits whenever its guards hold."""
+    return all(type(d) is int or symbols.value_of(d) is not None for d in shape)
 
 
 def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:

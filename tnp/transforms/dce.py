@@ -79,7 +79,7 @@ def may_raise(b: BoundSymbol) -> bool:
     if b.subsymbols and OpTags.VIEW in operation.tags and OpTags.MAY_RAISE not in operation.tags:
         return any(map(may_raise, b.subsymbols))
     if operation is prims.select:
-        return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
+        return type(b.args[2]) is not int or not sizes.is_decided(b.args[0].shape)
     if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
     if is_control_flow(b) and any(map(may_raise, (inner for body in bodies_of(b) for inner in body.bound_symbols))):
@@ -90,9 +90,9 @@ def may_raise(b: BoundSymbol) -> bool:
 def any_size(b: BoundSymbol) -> bool:
     """Whether an operation reads an array whose size is known only when the program runs, or is given such a shape: another's
     may not fit it."""
-    if b.operation in (prims.reshape, prims.broadcast_in_dim) and not sizes.is_known(b.args[1]):
+    if b.operation in (prims.reshape, prims.broadcast_in_dim) and not sizes.is_decided(b.args[1]):
         return True
-    return any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_inputs)
+    return any(isinstance(p, TensorProxy) and not sizes.is_decided(p.shape) for p in b.flat_inputs)
 
 
 def unread(trace: Trace) -> set[str]:

@@ -69,6 +69,10 @@ class Interpreter:
                 axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
                 reduce = function_of(_COMBINES[s.op]).reduce
                 value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
+            if isinstance(s, nodes.Scan):
+                value = function_of(_COMBINES[s.op]).accumulate(
+                    value, axis=nest.loops.index(s.along), dtype=value.dtype
+                )
             at = self.place(s.at, values)
             self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
 

@@ -28,6 +28,7 @@ VECTORS = {
     "variance": lambda x: (x.var(), x.std(ddof=1), x - x.mean()),
     "slices": lambda x: x[1:] - x[:-1],
     "steps": lambda x: (x[::2] * 2, x[1::3] + 1, x[::-1] * x),
+    "scans": lambda x: (np.cumsum(x * 2) + 1, np.maximum.accumulate(x), np.cumprod(np.sign(x) * 1.01)),
     "ends": lambda x: x * x[-1] + x[0],
     "outer": lambda x: x[:100, None] * x[None, :100] if len(x) >= 100 else x[:, None] * x[None],
     "normalised": lambda x: (x - x.min()) / (x.max() - x.min()),
@@ -71,6 +72,8 @@ MATRICES = {
     "whole and rows": lambda x: (x - x.mean()) / (1 + x.sum(axis=1, keepdims=True) ** 2),
     "masked": lambda x: np.where(x > x.mean(axis=1, keepdims=True), x, 0).sum(axis=1),
     "nearest": lambda x: ((x[:20, None, :2] - x[None, :20, :2]) ** 2).sum(axis=2),
+    "scans": lambda x: (x.cumsum(axis=0), x.cumsum(axis=1) * 2, np.minimum.accumulate(x - x[0], axis=0)),
+    "scans of a cube": lambda x: [np.cumsum(x[:20, :9, None] * x[0, :2], axis=a) for a in range(3)],
     "cube": lambda x: np.exp(x[:20, :9, None] - (x[:20, :9, None] * x[0, :2]).max(axis=2, keepdims=True)),
 } | {f.__name__: f for f in (softmax, layer_norm, several_results, neighbours_of_rows)}  # fmt: skip
 
@@ -87,7 +90,7 @@ def interpreted(monkeypatch):
 
         def both(*inputs):
             given = {p.name: a for p, a in zip(self.region.inputs, inputs, strict=True)}
-            arrays = [np.asarray(given[b.name]) for b in self.kernel.inputs]
+            arrays = [np.array(given[b.name]) for b in self.kernel.inputs]
             sizes = {}
             for name, (source, dim, less) in self.where.items():
                 sizes[name] = (given[source] if dim is None else given[source].shape[dim]) - less
@@ -98,8 +101,12 @@ def interpreted(monkeypatch):
                 )
             )
             results = compiled(*inputs)
-            for i, r in enumerate(results if isinstance(results, tuple) else (results,)):
-                assert_same(np.asarray(r), expected[f"result{i}"], what=f"result {i} of {self.describe()}")
+            made = results if isinstance(results, tuple) else (results,)
+            fresh = [k for k in range(len(self.region.outputs)) if k not in self.updates]
+            for k, r in zip(fresh, made if fresh else (), strict=True):
+                assert_same(np.asarray(r), expected[f"result{k}"], what=f"result {k} of {self.describe()}")
+            for buffer, a in zip(self.kernel.inputs, arrays, strict=True):
+                assert_same(np.asarray(given[buffer.name]), a, what=f"{buffer.name} after {self.describe()}")
             kernels.append(self.kernel)
             return results
 
@@ -117,6 +124,22 @@ def check(f, arguments, kernels):
             expected = f(*(a.copy() for a in given))
         assert_same(jitted(*given), expected, what=f"shapes {[a.shape for a in given]}")
         assert len(kernels) > before
+    return jitted
+
+
+def check_writes(f, arguments, kernels):
+    """As :func:`check`, with what the arguments become; NumPy writes nothing."""
+    jitted = tnp.jit(f, dynamic=True, strict=True)
+    for given in arguments:
+        mine, eagers = [a.copy() for a in given], [a.copy() for a in given]
+        before = len(kernels)
+        with np.errstate(all="ignore"):
+            expected = f(*eagers)
+        assert_same(jitted(*mine), expected, what=f"shapes {[a.shape for a in given]}")
+        assert_same(mine, eagers, what=f"arguments of shapes {[a.shape for a in given]}")
+        assert len(kernels) > before
+    lines = [line for line in str(tnp.last_traces(jitted)[-1]).splitlines() if not line.lstrip().startswith("#")]
+    assert not [line for line in lines if "] = " in line]
     return jitted
 
 
@@ -155,6 +178,98 @@ def test_rows_are_shared_where_a_row_needs_no_other(f, shared, in_memory, interp
     kernel = interpreted[-1]
     assert [len(nest.nests) for nest in kernel.nests if isinstance(nest, Rows)] == shared
     assert len([b for b in kernel.temporaries if b.role == "temporary"]) == in_memory
+
+
+# Writes
+
+
+def wave(u, v):
+    lap = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+    v[1:-1, 1:-1] += 0.1 * lap
+    u += 0.1 * v
+
+
+def shifted(u, v):
+    u[1:] = u[:-1]
+    v[:, :-1] += v[:, 1:] * 2
+    return u + v
+
+
+def reversed_rows(u, v):
+    u[:] = u[::-1]
+    v[::2] = v[::2, ::-1] + u[::2]
+
+
+def series(u, v):
+    w = u * 2
+    u[0] = 1
+    w += u
+    u[:, 0] = w[:, -1]
+    u[-1] += w[0]
+    return w, u.sum()
+
+
+def read_before_and_after(u, v):
+    before = u[1:] + v[1:]
+    u[1:] = 0.5
+    after = u[1:] + before
+    u *= after.sum()
+    return before, after
+
+
+def parts_of_a_new_array(u, v):
+    out = np.zeros_like(u)
+    out[1:-1] = u[1:-1] * v[1:-1]
+    out[0] = u[0]
+    out[-1] = v.max(axis=0)
+    return out
+
+
+def views_of_views(u, v):
+    inner = u[1:-1]
+    inner[:, 1:] = v[1:-1, 1:] * 2
+    inner.T[0] -= 1
+    v[1:, 0][:] = u[1:, 1]
+    return inner
+
+
+def numbers_and_rows(u, v):
+    u[...] = 2
+    v[:] = u[0]
+    u[:, 1] = v[:, 0] * 3
+    return u * v
+
+
+def masked(u, v):
+    u[u > v] = 0
+    v[v < 0] = -1
+    return u - v
+
+
+def swapped(u, v):
+    w = u.copy()
+    u[:] = v
+    v[:] = w
+
+
+WRITES = [
+    wave, shifted, reversed_rows, series, read_before_and_after, parts_of_a_new_array, views_of_views, numbers_and_rows,
+    masked, swapped,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", WRITES)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_writes(f, dtype, interpreted):
+    shapes = [(500, 70), (3, 4), (4, 3), (7, 5), (100, 101), (3, 30_000)]
+    arguments = [(numbers(*s).astype(dtype), numbers(*s[::-1]).reshape(s).astype(dtype)) for s in shapes]
+    jitted = check_writes(f, arguments, interpreted)
+    assert len(programs_of(jitted)) <= 4
+
+
+def test_a_write_to_what_is_read_at_other_places_has_a_temporary(interpreted):
+    check_writes(shifted, [(numbers(6, 8), numbers(8, 6).reshape(6, 8))], interpreted)
+    assert sum(b.role == "temporary" for kernel in interpreted for b in kernel.temporaries) == 1
 
 
 # The verifier
@@ -212,9 +327,18 @@ BROKEN = {
     "variables that no loop around it has": lambda x, y, t, i, j: [
         Nest((i, j), [store(y, load(x, Var("k", 4), j), i, j)])
     ],
-    "which is not one of the loops": lambda x, y, t, i, j: [Nest((i,), [store(y, load(x, i, 0), i, 1)])],
-    "y has 4 elements, but the loop j has 5 iterations": lambda x, y, t, i, j: [
-        Nest((i, j), [store(y, load(x, i, j), j, i)])
+    "the points of .j. write one element of y": lambda x, y, t, i, j: [Nest((i, j), [store(y, load(x, i, j), i, 0)])],
+    "y is used at j, beyond its 4 elements": lambda x, y, t, i, j: [Nest((i, j), [store(y, load(x, i, j), j, i)])],
+    "made of elements of it that another point writes": lambda x, y, t, i, j: [
+        Nest((i, j), [store(y, load(x, i, j), i, j)]),
+        Nest((i, k := Var("k", 4)), [Store(y, (Index.of(i), Index.of(k) + 1), Load(y, (Index.of(i), Index.of(k))))]),
+    ],
+    "in the loops that use it": lambda x, y, t, i, j: [
+        Nest((i, j), [store(y, load(x, i, j), i, j)]),
+        Nest((i, k := Var("k", 4)), [
+            Store(t, (Index.of(i), Index.of(k)), Load(y, (Index.of(i), Index.of(k)))),
+            Store(y, (Index.of(i), Index.of(k) + 1), Load(x, (Index.of(i), Index.of(k)))),
+        ]),
     ],
     "where another point may write": lambda x, y, t, i, j: [
         Nest((i, j), [store(t, load(x, i, j), i, j), store(y, Load(t, (Index.of(i), Index.of(j) * -1 + 4)), i, j)])

@@ -39,9 +39,9 @@ def may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     for a in args:
         kind = type(a)
         if kind is TracedArray:
-            if not sizes.is_known(a.shape_):
+            if not sizes.is_decided(a.shape_):
                 break
-        elif kind not in PLAIN and not all(map(sizes.is_known, shapes_in(a))):
+        elif kind not in PLAIN and not all(map(sizes.is_decided, shapes_in(a))):
             break
         elif kind is tuple and _looks_otherwise(symbol) and TracedNumber in map(type, a):  # a shape that it may not fit
             break

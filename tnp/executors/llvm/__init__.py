@@ -95,7 +95,7 @@ class LLVMExecutor(FusionExecutor):
             except (Refused, Unavailable) as reason:
                 logs.claims.debug("%s is not compiled for any size: %s", name, reason)
                 return None
-            return Fused(symbolic.function, {}, symbolic.describe)
+            return Fused(symbolic.function, symbolic.updates, symbolic.describe)
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:

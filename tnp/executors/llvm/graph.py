@@ -8,7 +8,7 @@ which map the position of an element to a position in their source, so they copy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tnp.core import dtypes, prims, symbols
@@ -39,6 +39,7 @@ __all__ = [
     "lower",
     "needed_for",
     "origin",
+    "path_of",
     "places_of",
     "rule",
     "takes",
@@ -453,6 +454,9 @@ class Lowering:
         return self.node(a)
 
     def _lower_update(self, bsym: BoundSymbol) -> None:
+        if any(isinstance(n, symbols.Extent) for n in bsym.output.shape):
+            self._lower_update_of_any_size(bsym)
+            return
         for sub in bsym.subsymbols:
             self.lower(sub)
         base = self.node(bsym.args[0])
@@ -464,6 +468,54 @@ class Lowering:
             made = self.make("copy", made.shape, made.dtype, (made,))
             made.layout = base
             self.nodes[bsym.output.name] = made
+
+    def _lower_update_of_any_size(self, bsym: BoundSymbol) -> None:
+        """Through the views that the update goes through: the decomposition writes to positions that are computed."""
+        a, path = bsym.args[0], path_of(bsym)
+
+        def target_in(base: Node) -> Node:
+            self.nodes[a.name] = base
+            for step in path:
+                self.lower(step)
+            return self.nodes[path[-1].output.name] if path else base
+
+        base = self.node(a)
+        target = target_in(base)
+        value = self.node(bsym.args[1])
+        if not isinstance(value, Node) or value.op == "number":
+            value = self.make("full", target.shape, a.dtype, (value,))
+        value = self._fitted(value, target.shape)
+        self.nodes[bsym.output.name] = self.update(base, value, target_in)
+        self.nodes[a.name] = base
+
+    def _fitted(self, value: Node, shape: Sequence[Any]) -> Node:
+        """``value`` as it is assigned to an array of that shape."""
+        extra = len(value.shape) - len(shape)
+        if extra > 0:
+            value = self.view(value, value.shape[extra:], lambda at: (*(Index(),) * extra, *at), whole=True)
+        if len(value.shape) == len(shape) and all(n == m for n, m in zip(value.shape, shape)):
+            return value
+        given, first = value.shape, len(shape) - len(value.shape)
+        return self.view(
+            value, shape, lambda at: tuple(Index() if n == 1 else at[first + d] for d, n in enumerate(given)),
+            repeats=True, whole=True,
+        )  # fmt: skip
+
+
+def path_of(bsym: BoundSymbol) -> list[BoundSymbol]:
+    """The view prims that lead from the array of an update to what it writes."""
+    current, path = bsym.args[0], []
+    for b in collected(bsym.subsymbols) if len(bsym.args) > 2 else ():
+        if OpTags.VIEW in b.sym.tags and b.flat_inputs and b.args[0] is not None and b.args[0].name == current.name:
+            path.append(b)
+            current = b.output
+    return path
+
+
+def collected(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
+    """The prims that operations are made of, in order."""
+    for b in bsyms:
+        yield from collected(b.subsymbols) if b.subsymbols else (b,)
 
 
 def is_version_of(node: Node, base: Node) -> bool:

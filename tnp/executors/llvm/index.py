@@ -7,7 +7,7 @@ down in either convention.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 __all__ = ["Atom", "Index", "Lookup", "Quotient", "Remainder", "Var", "disjoint", "linear"]
@@ -138,6 +138,10 @@ class Index:
             reach = c * (atom.limit - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
         return low, high
+
+    def renamed(self, names: Mapping[Var, Var]) -> Index:
+        """With other loop variables, if it is affine in them."""
+        return Index(self.constant, {names.get(a, a): c for a, c in self.terms.items()}) if names else self  # type: ignore[call-overload]
 
     def variables(self) -> set[Var]:
         """The loop variables that it depends on."""

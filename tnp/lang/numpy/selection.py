@@ -227,7 +227,8 @@ def _written(a: TensorProxy, elements: TensorProxy) -> TensorProxy:
     return clang.reshape(elements, a.shape) if elements.ndim != a.ndim else elements
 
 
-@npsymbol(returns="update", tags=(OpTags.MAY_RAISE,))
+# NumPy takes scalars, too, to no effect.
+@npsymbol(returns="update", tags=(OpTags.MAY_RAISE, OpTags.MAY_TAKE_READ_ONLY))
 def put(a: TensorProxy, ind: Any, v: Any, mode: str = "raise") -> TensorProxy:
     """``a`` with values, repeated as needed, at indices of its elements in C order."""
     flat, index = flattened(a), flattened(indices_of(ind))

@@ -27,6 +27,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Position,
     Reduce,
     Rows,
+    Scan,
     Statement,
     parts_of,
 )
@@ -190,7 +191,12 @@ class NestCode:
         self.inner: list[Var] = []
         self.over: set[Var] = set() if isinstance(nest, Rows) else set(nest.reduced)
         #: loops that are one, by the variable of the innermost, with their number of iterations
-        self.runs = self._runs(nest.loops, self.over)
+        self.runs = [] if self.scans else self._runs(nest.loops, self.over)
+
+    @property
+    def scans(self) -> bool:
+        """Whether it is the nest of a scan."""
+        return isinstance(self.statements[0], Scan)
 
     def _runs(self, loops: Sequence[Var], over: set[Var]) -> list[tuple[Var, Any]]:
         runs: list[tuple[Var, Any]] = []
@@ -237,7 +243,9 @@ class NestCode:
     def calls(self) -> Iterator[Callable[[Function], None]]:
         """The functions, and their calls."""
         kinds = [var in self.over for var, _ in self.runs]
-        if not any(kinds):
+        if self.scans:
+            yield self._scan()
+        elif not any(kinds):
             yield self._stores()
         elif all(kinds):
             yield from self._whole()
@@ -340,6 +348,21 @@ class NestCode:
             with body.nested(rows), body.loop(column, begin, end):
                 body.combine_in_place()
         return self._call(body, tiles, [COLUMNS, *(n for _, n in rows)])
+
+    def _scan(self) -> Callable[[Function], None]:
+        """Partial results, in order along a loop, in parallel over the outermost of the others."""
+        (s,) = self.statements
+        assert isinstance(s, Scan)
+        loops, position = self.nest.loops, self.nest.loops.index(s.along)
+        outer, inner = loops[:position], loops[position + 1 :]
+        split = (*outer, *inner)[:1]
+        body = Body(self)
+        with body.split(outer, split):
+            if inner:
+                body.scan_rows(s, inner, split)
+            else:
+                body.scan(s)
+        return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
 
 class RowsCode(NestCode):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import GRAIN
@@ -24,6 +25,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Number,
     Position,
     Reduce,
+    Scan,
     Size,
     Statement,
     Store,
@@ -107,6 +109,20 @@ def product(sizes: Sequence[Any]) -> Any:
     return result
 
 
+def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
+    """The dtype of partial results, and how one continues another, rounded as written."""
+    dtype, row = s.buffer.dtype, _ROWS[s.op]
+    reducer = scalars.reducer(s.op, dtype)
+    if reducer.dtype is not dtype:
+        raise Refused("partial results in another dtype")
+    if row.neutral is None:
+        return dtype, reducer.combine
+    return dtype, lambda code, a, b: scalars.emit(code, row.combines, [a, b], dtype)
+
+
+_ROWS = {row.name: row for row in REDUCTIONS}
+
+
 class Body:
     """The function of a nest while it is written: ``head`` comes before its loops.
 
@@ -172,6 +188,17 @@ class Body:
         with self.loop(var, "0", self.head.size(count)), self.nested(others):
             yield
 
+    @contextmanager
+    def split(self, loops: Sequence[Var], by: Sequence[Var]) -> Iterator[None]:
+        """Loops, of which that in ``by`` goes over the function's own range."""
+        if not loops:
+            yield
+            return
+        var, *others = loops
+        begin, end = ("%begin", "%end") if var in by else ("0", self.head.size(var.limit))
+        with self.loop(var, begin, end), self.split(others, by):
+            yield
+
     def find(self, key: Any) -> Any:
         for scope in reversed(self.values):
             if key in scope:
@@ -209,6 +236,9 @@ class Body:
         return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
 
     def store(self, buffer: Buffer, at: tuple[Index, ...], value: Any) -> None:
+        for scope in self.values:  # what was loaded before may be another value now
+            for key in [k for k in scope if isinstance(k, tuple) and k[0] is buffer]:
+                del scope[key]
         if buffer.role != "row" or buffer.shape:  # else it is a register
             scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
         self.values[-1][buffer, at] = value
@@ -324,6 +354,36 @@ class Body:
         reducer, dtype = self._accumulator(s)
         value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
         self._put(s, reducer.combine(self.code, self._get(s), value))
+
+    def scan(self, s: Scan) -> None:
+        """A scan along the innermost loop: the running result is in a register."""
+        dtype, combine = _in_order(s)
+        type_ = scalars.register_type(dtype)
+        first = scalars.reducer(s.op, dtype).identity
+        if s.op == "sum" and dtype.kind in "fc":  # the first result is the first element, be it -0.0
+            first = scalars.constant(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0), dtype)
+        parts = first if isinstance(first, tuple) else (first,)
+        slots = [self.head.code.op(f"alloca {type_}, align 16") for _ in parts]
+        for slot, part in zip(slots, parts):
+            self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
+        with self.loop(s.along, "0", self.head.size(s.along.limit)):
+            before = tuple(self.code.op(f"load {type_}, ptr {slot}, align 16") for slot in slots)
+            value = combine(self.code, before if len(before) > 1 else before[0], self.value(s.value))
+            for slot, part in zip(slots, value if isinstance(value, tuple) else (value,)):
+                self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
+            self.store(s.buffer, s.at, value)
+
+    def scan_rows(self, s: Scan, inner: Sequence[Var], split: Sequence[Var]) -> None:
+        """A scan along a loop around others: each row continues the one before it."""
+        _, combine = _in_order(s)
+        before = tuple(i - 1 if i == Index.of(s.along) else i for i in s.at)
+        self.values.append({s.along: "0"})
+        with self.split(inner, split):
+            self.store(s.buffer, s.at, self.value(s.value))
+        self.values.pop()
+        with self.loop(s.along, "1", self.head.size(s.along.limit)), self.split(inner, split):
+            value = self.value(s.value)
+            self.store(s.buffer, s.at, combine(self.code, self.load(s.buffer, before), value))
 
     def _reductions(self) -> list[Reduce]:
         return [s for s in self.statements if isinstance(s, Reduce)]

@@ -1,8 +1,7 @@
 """Row sharing: nests over the same outer loops are fused into one nest, which finishes a row before it begins the next.
 
 A row stays in the cache from nest to nest. A temporary that only the fused nest reads shrinks to one row, or to a register. A
-nest may share loops with an earlier one if every dependence between them stays within an iteration: where it reads what the
-earlier nest writes, its index in the dimension of a shared loop is that loop's variable.
+nest may share loops with an earlier one if every dependence between them stays within an iteration (:mod:`.dependence`).
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -21,9 +21,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Position,
     Reduce,
     Rows,
+    Scan,
     Statement,
     Store,
-    loads_in,
 )
 
 __all__ = ["share_rows"]
@@ -51,7 +51,7 @@ def _add(done: list[Nest | Rows], nest: Nest) -> None:
             names = dict(zip(nest.loops, earlier.loops))
             earlier.nests.append(_Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
             return
-        if _written(earlier) & _read(nest):
+        if _conflict(earlier, nest):
             break
     done.append(nest)
 
@@ -61,17 +61,17 @@ def _statements(entry: Nest | Rows) -> Iterator[Statement]:
         yield from nest.statements
 
 
-def _written(entry: Nest | Rows) -> set[Buffer]:
-    return {s.buffer for s in _statements(entry)}
-
-
-def _read(entry: Nest | Rows) -> set[Buffer]:
-    return {load.buffer for s in _statements(entry) for load in loads_in(s.value)}
+def _conflict(earlier: Nest | Rows, nest: Nest | Rows) -> bool:
+    """Whether the order of two nests may matter."""
+    (read, written), (reads, writes) = touched(_statements(earlier)), touched(_statements(nest))
+    return bool(written & (reads | writes) or read & writes)
 
 
 def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
     """How many outer loops a nest can share with an earlier one, and gains from."""
-    if not (_written(earlier) | _read(earlier)) & _read(nest):
+    if any(isinstance(s, Scan) for s in (*_statements(earlier), *nest.statements)):
+        return 0
+    if not set().union(*touched(_statements(earlier))) & set().union(*touched(_statements(nest))):
         return 0
     counts = [len(earlier.loops)] if isinstance(earlier, Rows) else range(len(earlier.loops), 0, -1)
     for count in counts:
@@ -86,15 +86,8 @@ def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:
     reduced = {*nest.reduced, *(v for s in _statements(earlier) if isinstance(s, Reduce) for v in s.over)}
     if any(not (v.limit == w.limit) for v, w in zip(outer, own)) or reduced & {*outer, *own}:
         return False
-    writers = {s.buffer: s for s in _statements(earlier)}
-    for s in nest.statements:
-        for load in loads_in(s.value):
-            if load.buffer not in writers:
-                continue
-            dims = {i: d for d, i in enumerate(writers[load.buffer].at)}
-            if any(load.at[dims[Index.of(v)]] != Index.of(w) for v, w in zip(outer, own)):
-                return False
-    return True
+    names = dict(zip(own, outer))
+    return all(may_share_loops(a, b, outer, names) for a in _statements(earlier) for b in nest.statements)
 
 
 # Loops inside of the shared ones
@@ -111,7 +104,7 @@ def _merged(entry: Nest | Rows) -> Nest | Rows:
             if joined is not None:
                 nests[i] = joined
                 break
-            if _written(nests[i]) & _read(nest):
+            if _conflict(nests[i], nest):
                 nests.append(nest)
                 break
         else:
@@ -127,12 +120,8 @@ def _joined(earlier: Nest, nest: Nest) -> Nest | None:
     if any(n.reduced and len(n.reduced) != len(n.loops) for n in (earlier, nest)):
         return None
     renamed = _Renaming(dict(zip(nest.loops, earlier.loops)), {}).nest(nest)
-    writers = {s.buffer: s for s in earlier.statements}
-    for s in renamed.statements:
-        for load in loads_in(s.value):
-            writer = writers.get(load.buffer)
-            if writer is not None and (isinstance(writer, Reduce) or writer.at != load.at):
-                return None
+    if not all(may_share_a_point(a, b) for a in earlier.statements for b in renamed.statements):
+        return None
     return Nest(earlier.loops, [*earlier.statements, *renamed.statements])
 
 
@@ -143,7 +132,7 @@ def _contracted(kernel: Kernel) -> Kernel:
     """The kernel with temporaries of one row."""
     users: dict[Buffer, list[Nest | Rows]] = {}
     for entry in kernel.nests:
-        for buffer in _written(entry) | _read(entry):
+        for buffer in set().union(*touched(_statements(entry))):
             users.setdefault(buffer, []).append(entry)
     small: dict[Buffer, tuple[Buffer, list[int]]] = {}
     for buffer in kernel.temporaries:
@@ -151,7 +140,9 @@ def _contracted(kernel: Kernel) -> Kernel:
         if others or not isinstance(entry, Rows):
             continue
         outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
-        writer = next(s for s in _statements(entry) if s.buffer is buffer)
+        writer, *updates = (s for s in _statements(entry) if s.buffer is buffer)
+        if updates:
+            continue
         kept = [d for d, i in enumerate(writer.at) if i not in outer]
         small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept
     renaming = _Renaming({}, small)
@@ -178,19 +169,17 @@ class _Renaming:
     def _var(self, v: Var) -> Var:
         return self.names.get(v, v)
 
-    def _index(self, i: Index) -> Index:
-        terms = {self._var(v) if isinstance(v, Var) else v: c for v, c in i.terms.items()}
-        return Index(i.constant, terms)
-
     def _at(self, buffer: Buffer, at: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
         new, kept = self.buffers.get(buffer, (buffer, range(len(at))))
-        return new, tuple(self._index(at[d]) for d in kept)
+        return new, tuple(at[d].renamed(self.names) for d in kept)
 
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)
         buffer, at = self._at(s.buffer, s.at)
         if isinstance(s, Store):
             return Store(buffer, at, value)
+        if isinstance(s, Scan):
+            return Scan(buffer, at, s.op, value, self._var(s.along))
         return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))
 
     def _expression(self, x: Expression) -> Expression:
@@ -205,4 +194,4 @@ class _Renaming:
             return Apply(x.op, tuple(map(self._expression, x.args)), x.of, x.dtype)
         if isinstance(x, Convert):
             return Convert(self._expression(x.x), x.dtype, x.bits)
-        return Position(self._index(x.index), x.dtype) if isinstance(x, Position) else x
+        return Position(x.index.renamed(self.names), x.dtype) if isinstance(x, Position) else x

@@ -1,22 +1,41 @@
 """From a region's graph of array values to a kernel of the loop IR.
 
-Views are maps of indices and never statements. What is stored: the outputs, reductions, and what several statements would compute
-again at more than :data:`RECOMPUTE` additions an element, or a broadcast at :data:`REPEAT`. Each stored value is a statement over
-its domain. A statement joins the last nest that goes over the same domain, unless it needs, at other positions, what that nest or
-one behind it stores.
+Views are maps of indices and never statements. What is stored: the outputs, reductions, updates, and what several statements would
+compute again at more than :data:`RECOMPUTE` additions an element, or a broadcast at :data:`REPEAT`. Each stored value is a statement
+over its domain. A statement joins the last nest that goes over the same domain, unless a dependence is in the way.
+
+An update writes to the memory of its base, if nobody wants that as it was, or else to that of a copy. What reads the memory before
+the update and is used behind it is stored before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tnp.core import symbols
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Refused, View, lower, needed_for, places_of
+from tnp.executors.llvm.graph import (
+    Graph,
+    Indices,
+    Node,
+    Reduction,
+    Refused,
+    Scan,
+    Update,
+    View,
+    first_version,
+    lower,
+    needed_for,
+    places_of,
+    variables,
+)
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir import nodes
+from tnp.executors.llvm.loop_ir.dependence import is_in_place, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -33,11 +52,13 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Size,
     Statement,
     Store,
-    loads_in,
 )  # fmt: skip
 from tnp.executors.llvm.statements import cost_of
 
-__all__ = ["kernel_of", "lowered", "with_extents"]
+__all__ = ["SCANS", "kernel_of", "lowered", "with_extents"]
+
+#: by the prim of a scan, the reduction that it gives partial results of
+SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
 
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
@@ -66,49 +87,139 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     return [b.substitute({p.name: measured(p) for p in names(b)}) for b in bsyms]
 
 
-def lowered(bsyms: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> Kernel:
-    """A region as a kernel. Raises :class:`Refused` for a region with operations that the loop IR does not have."""
+def lowered(
+    bsyms: Sequence[BoundSymbol],
+    inputs: Sequence[Proxy],
+    outputs: Sequence[Proxy],
+    stores: Mapping[int, int] | None = None,
+) -> tuple[Kernel, dict[int, int]]:
+    """A region as a kernel, and which outputs are in the memory of which inputs. ``stores`` says where outputs will be stored.
+
+    Raises :class:`Refused` for a region with operations that the loop IR does not have."""
     try:
         whole = with_extents([*bsyms])
         found = {p.name: p for b in whole for p in (*b.flat_inputs, *b.flat_outputs)}
-        graph = lower(whole, [found.get(p.name, p) for p in inputs], [found.get(p.name, p) for p in outputs])
+        graph = lower(whole, [found.get(p.name, p) for p in inputs], [found.get(p.name, p) for p in outputs], stores)
         return kernel_of(graph, [p.name for p in inputs])
     except symbols.Undecided as reason:
         raise Refused(str(reason)) from None
 
 
-def kernel_of(graph: Graph, names: Sequence[str]) -> Kernel:
-    """The kernel of a graph, whose inputs have ``names``."""
+def kernel_of(graph: Graph, names: Sequence[str]) -> tuple[Kernel, dict[int, int]]:
+    """The kernel of a graph, whose inputs have ``names``, and which outputs are in the memory of which inputs."""
     if graph.errors or len(set(graph.outputs)) < len(graph.outputs) or any(n.op == "input" for n in graph.outputs):
         raise Refused("results that are arguments, or what may be out of bounds")
-    return _Lowering(graph, names).kernel
+    lowering = _Lowering(graph, names)
+    return lowering.kernel, lowering.updates
 
 
 class _Lowering:
     def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+        self.graph = graph
         self.kernel = Kernel()
         self.stored: dict[Node, Buffer] = {}
         self.numbers: dict[Node, int] = {}
+        #: the nodes in whose memory updates are
+        self.memory: dict[Node, Node] = {}
+        #: which outputs are in the memory of which inputs
+        self.updates: dict[int, int] = {}
         #: elements that were written before: an expression is a graph, whose parts are shared
         self._elements: dict[tuple[Node, Indices], Expression] = {}
+        used = needed_for(graph.outputs)
+        self.consumers: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for source in node.sources if node in used else ():
+                self.consumers.setdefault(source, []).append(node)
+        early = [n for node in graph.nodes if isinstance(node, Update) and node in used for n in self._place(node)]
+        written = {self._root(n) for n in graph.outputs if isinstance(n, Update)}
         for node, name in zip(graph.inputs, names):
             if node.op == "number":
                 self.numbers[node] = len(self.kernel.numbers)
                 self.kernel.numbers.append(Parameter(node.params["python_type"], *graph.limits(node)))
             else:
-                self.stored[node] = Buffer(name, node.dtype, node.shape, "input")
+                self.stored[node] = Buffer(name, node.dtype, node.shape, "inout" if node in written else "input")
                 self.kernel.inputs.append(self.stored[node])
-        for i, node in enumerate(graph.outputs):
-            self.stored[node] = Buffer(self._name(f"result{i}"), node.dtype, node.shape, "output")
-            self.kernel.outputs.append(self.stored[node])
-        used = needed_for(graph.outputs)
+        for k, node in enumerate(graph.outputs):
+            root = self._root(node)
+            if root.op == "input":
+                self.updates[k] = graph.inputs.index(root)
+            else:
+                self.stored[root] = Buffer(self._name(f"result{k}"), node.dtype, node.shape, "output")
+                self.kernel.outputs.append(self.stored[root])
         for node in graph.nodes:
-            if node in used and isinstance(node, Reduction) and node not in self.stored:
+            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Update)):
+                if isinstance(node, Update):
+                    root = self._root(node)
+                    if root not in self.stored:
+                        self._store(root)
+                    self.stored[node] = self.stored[root]
+                else:
+                    self._store(node)
+        for node in early:
+            if node not in self.stored:
                 self._store(node)
         self._store_what_repeats(graph)
         self._store_what_costs(graph)
-        for node in sorted((n for n in self.stored if n.op not in ("input", "number")), key=lambda n: n.position):
+        self._store_what_updates_overwrite()
+        kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
+        for node in sorted(kept, key=lambda n: n.position):
             self._add(node)
+
+    # Updates
+
+    def _root(self, node: Node) -> Node:
+        """The node in whose memory a value is."""
+        while node in self.memory:
+            node = self.memory[node]
+        return node
+
+    def _place(self, update: Update) -> list[Node]:
+        """Decides where an update writes. Gives what reads that memory before and is used behind."""
+        if update.lookups or not update.shape:
+            raise Refused(f"{update.op} of {update.dtype.name}")
+        base = update.base
+        if self._replaces_all(update) and self._root(base).op != "input":
+            return []
+        later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
+        outputs = self.graph.outputs
+        written = {first_version(n) for n in outputs}
+        if base in outputs or later or (base.op == "input" and base not in written):
+            copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
+            self.consumers.setdefault(base, []).append(copy)
+            update.start_from(copy)
+            self.memory[update] = copy
+            return []
+        self.memory[update] = base
+        early: list[Node] = []
+        seen: set[Node] = set()
+        waiting = list(self.consumers.get(base, ()))
+        while waiting:
+            node = waiting.pop()
+            if node in seen or node.position >= update.position or isinstance(node, (Reduction, Scan, Update)):
+                continue
+            seen.add(node)
+            users = self.consumers.get(node, ())
+            if any(c.position > update.position for c in users):
+                early.append(node)
+            else:
+                waiting += users
+        return early
+
+    def _replaces_all(self, update: Update) -> bool:
+        """Whether an update writes every element of its base."""
+        at = variables(update.value.shape)
+        same = len(update.value.shape) == len(update.shape) and update.where(at) == at
+        return same and all(n == m for n, m in zip(update.value.shape, update.shape))
+
+    def _store_what_updates_overwrite(self) -> None:
+        """Stores what is written to memory that it reads at other positions."""
+        for update in [n for n in self.stored if isinstance(n, Update) and n in self.memory]:
+            at = variables(update.value.shape)
+            self._elements.clear()
+            statement = Store(self.stored[update], update.where(at), self._element(update.value, at))
+            if not is_in_place(statement):
+                self._store(update.value)
+        self._elements.clear()
 
     def _name(self, name: str) -> str:
         """``name``, or another that no input has."""
@@ -163,43 +274,54 @@ class _Lowering:
     # Statements
 
     def _add(self, node: Node) -> None:
-        domain = node.sources[0].shape if isinstance(node, Reduction) else node.shape
-        dims = node.dims if isinstance(node, Reduction) else frozenset()
+        domain = self._domain(node)
+        reads, writes = {self.stored[n] for n in self._reads(node)}, self.stored[node]
         for nest in reversed(self.kernel.nests):
-            if self._joins(nest, node, domain, dims):
+            assert isinstance(nest, Nest)
+            if self._joins(nest, node, domain):
                 return
-            made = {s.buffer for s in nest.statements}
-            if any(self.stored[n] in made for n in self._reads(node)):
+            read, written = touched(nest.statements)
+            if reads & written or writes in read or writes in written:
                 break
         loops = tuple(Var(f"i{d}", n) for d, n in enumerate(domain) if n != 1)
-        self.kernel.nests.append(Nest(loops, [self._statement(node, domain, dims, loops)]))
+        self.kernel.nests.append(Nest(loops, [self._statement(node, domain, loops)]))
+
+    def _domain(self, node: Node) -> Sequence[Any]:
+        if isinstance(node, Reduction):
+            return node.sources[0].shape
+        return node.value.shape if isinstance(node, Update) else node.shape
 
     def _reads(self, node: Node) -> Iterator[Node]:
         for n in (*self._inline(node), node):
             yield from (s for s in n.sources if s in self.stored)
 
-    def _joins(self, nest: Nest, node: Node, domain: Sequence[Any], dims: frozenset[int]) -> bool:
+    def _joins(self, nest: Nest, node: Node, domain: Sequence[Any]) -> bool:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [n for n in domain if n != 1]
+        if isinstance(node, Scan) or any(isinstance(s, nodes.Scan) for s in nest.statements):
+            return False
         if len(sizes) != len(nest.loops) or any(not (v.limit == n) for v, n in zip(nest.loops, sizes)):
             return False
-        statement = self._statement(node, domain, dims, nest.loops)
+        statement = self._statement(node, domain, nest.loops)
         if (statement.over if isinstance(statement, Reduce) else ()) != nest.reduced:
             return False
-        for load in loads_in(statement.value):
-            for other in nest.statements:
-                if load.buffer is other.buffer and (isinstance(other, Reduce) or load.at != other.at):
-                    return False
+        if not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
+            return False
         nest.statements.append(statement)
         return True
 
-    def _statement(self, node: Node, domain: Sequence[Any], dims: frozenset[int], loops: Sequence[Var]) -> Statement:
+    def _statement(self, node: Node, domain: Sequence[Any], loops: Sequence[Var]) -> Statement:
         left = iter(loops)
         at = tuple(Index.of(next(left)) if n != 1 else Index() for n in domain)
+        if isinstance(node, Update):
+            return Store(self.stored[node], node.where(at), self._element(node.value, at))
+        if isinstance(node, Scan):
+            (along,) = at[node.dim].variables()
+            return nodes.Scan(self.stored[node], at, SCANS[node.op], self._element(node.sources[0], at), along)
         if not isinstance(node, Reduction):
             return Store(self.stored[node], at, self._computed(node, at))
-        place = tuple(i for d, i in enumerate(at) if d not in dims)
-        over = tuple(v for v in loops if any(v in at[d].terms for d in dims))
+        place = tuple(i for d, i in enumerate(at) if d not in node.dims)
+        over = tuple(v for v in loops if any(v in at[d].terms for d in node.dims))
         return Reduce(self.stored[node], place, node.op, self._element(node.sources[0], at), over)
 
     # Elements

@@ -1,7 +1,7 @@
 """The loop IR: kernels of loop nests over buffers whose sizes may be symbolic.
 
 A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statements that run at each of their points: a
-:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. :class:`Rows` are nests inside of loops
+:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has, a :class:`Scan` writes partial results. :class:`Rows` are nests inside of loops
 that they share. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
@@ -20,7 +20,7 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.index import Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows",
+    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows", "Scan",
     "Size", "Statement", "Store", "loads_in", "parts_of", "show",
 ]  # fmt: skip
 
@@ -30,8 +30,8 @@ SizeOf: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), ``"temporary"``, or ``"row"``: a
-    temporary that is private to an iteration of the shared loops around its uses."""
+    """Memory in C order. ``role``: ``"input"``, ``"output"``, ``"inout"`` (the caller's, which the kernel reads, writes, or both),
+    ``"temporary"``, or ``"row"``: a temporary that is private to an iteration of the shared loops around its uses."""
 
     name: str
     dtype: DType
@@ -108,7 +108,7 @@ Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Co
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """``buffer[at] = value``."""
+    """``buffer[at] = value``. Its loops go over all elements of the buffer, or over those of a part, which it updates."""
 
     buffer: Buffer
     at: tuple[Index, ...]
@@ -127,12 +127,23 @@ class Reduce:
     over: tuple[Var, ...]
 
 
-Statement: TypeAlias = "Store | Reduce"
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """``buffer[at]`` is the reduction ``op`` of the values up to this point of the loop ``along``, in their order. Alone in its nest."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    op: str
+    value: Expression
+    along: Var
+
+
+Statement: TypeAlias = "Store | Reduce | Scan"
 
 
 @dataclass(eq=False)
 class Nest:
-    """Loops, outermost first, and what runs at each of their points, in order. Loops over which nothing is reduced are parallel."""
+    """Loops, outermost first, and what runs at each of their points, in order. Loops over which nothing is reduced or scanned are parallel."""
 
     loops: tuple[Var, ...]
     statements: list[Statement]
@@ -162,7 +173,8 @@ class Parameter:
 
 @dataclass(eq=False)
 class Kernel:
-    """The nests, in order. ``numbers`` are the Python numbers that are passed after the input buffers."""
+    """The nests, in order. ``numbers`` are the Python numbers that are passed after the input buffers, which include those that
+    are written."""
 
     inputs: list[Buffer] = field(default_factory=list)
     outputs: list[Buffer] = field(default_factory=list)
@@ -223,8 +235,9 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
 
 
 def _nest(nest: Nest, depth: int) -> Iterator[str]:
+    ordered = [*nest.reduced, *(s.along for s in nest.statements if isinstance(s, Scan))]
     for var in nest.loops:
-        kind = "" if var in nest.reduced else " parallel"
+        kind = "" if var in ordered else " parallel"
         yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
         depth += 1
     for s in nest.statements:
@@ -237,6 +250,8 @@ def _listed(items: Sequence[Any]) -> str:
 
 def _statement(s: Statement) -> str:
     place = f"{s.buffer.name}[{_listed(s.at)}]"
+    if isinstance(s, Scan):
+        return f"{place} = {s.op} up to {s.along} of {_text(s.value)}"
     return f"{place} = {_text(s.value)}" if isinstance(s, Store) else f"{place} {s.op}= {_text(s.value)}"
 
 

@@ -17,12 +17,13 @@ from tnp.core import check, devices, dtypes, intervals, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
+from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.graph import REDUCTIONS as ROWS
-from tnp.executors.llvm.graph import RULES
+from tnp.executors.llvm.graph import RULES, path_of
 from tnp.executors.llvm.loop_ir.emitter import SIZES, Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
-from tnp.executors.llvm.loop_ir.lowering import lowered
+from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, Parameter, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
@@ -56,6 +57,8 @@ def is_symbolic(bsym: BoundSymbol) -> bool:
 
 def takes(bsym: BoundSymbol) -> bool:
     """Whether every prim of an operation can be part of a kernel for any size."""
+    if bsym.sym is update:
+        return bool(bsym.output.ndim) and all(map(_is_plain, bsym.flat_outputs)) and all(map(takes, path_of(bsym)))
     if not bsym.sym.is_prim:
         return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):
@@ -65,7 +68,7 @@ def takes(bsym: BoundSymbol) -> bool:
         *(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))
     ):
         return False
-    if name not in RULES or not (name in _OTHERS or name in ROWS or name in ELEMENTWISE):
+    if name not in RULES or not (name in _OTHERS or name in ROWS or name in SCANS or name in ELEMENTWISE):
         return False
     return any(rule.checker(bsym) for rule in RULES[name])
 
@@ -87,8 +90,8 @@ class SymbolicRegion:
         arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         self.roots, self.where = _roots(arrays, self.numbers, region.outputs)
-        self.kernel = share_rows(checked(lowered(region.bound_symbols, region.inputs, region.outputs)))
-        checked(self.kernel)
+        kernel, self.updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
+        self.kernel = checked(share_rows(checked(kernel)))
         self._arrays = arrays
         start = time.perf_counter()
         ir = emit(self.kernel, ENTRY, self._interface(), function_attributes(), fast=fast)
@@ -124,13 +127,17 @@ class SymbolicRegion:
 
     def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
         numbers = iter(self.kernel.numbers)
+        written = set(self.updates.values())
         inputs = [
-            _dense(p, are_scalars.get(p.name, p.scalar)) if isinstance(p, TensorProxy) else _number(next(numbers))
-            for p in self.region.inputs
+            _dense(p, are_scalars.get(p.name, p.scalar), j in written)
+            if isinstance(p, TensorProxy)
+            else _number(next(numbers))
+            for j, p in enumerate(self.region.inputs)
         ]
         outputs = [
             launcher.Output("scalar" if p.scalar else "sized", (0,) * p.ndim, numpy_dtype(p.dtype))
-            for p in self.region.outputs
+            for k, p in enumerate(self.region.outputs)
+            if k not in self.updates
         ]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
 
@@ -138,7 +145,7 @@ class SymbolicRegion:
         with self._lock:
             if self._alone is None:
                 assert self.region.run_unfused is not None
-                self._alone = self.region.run_unfused({})
+                self._alone = self.region.run_unfused(self.updates)
         with np.errstate(all="ignore"):
             return self._alone(*inputs)
 
@@ -154,10 +161,10 @@ def _number(n: Parameter) -> launcher.Input:
     return launcher.Input(n.python_type.__name__, low=n.low, high=n.high)
 
 
-def _dense(p: TensorProxy, is_scalar: bool) -> launcher.Input:
+def _dense(p: TensorProxy, is_scalar: bool, is_written: bool) -> launcher.Input:
     if is_scalar:
         return launcher.Input("scalar", (), (), numpy_dtype(p.dtype))
-    return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype))
+    return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype), is_written)
 
 
 def _roots(

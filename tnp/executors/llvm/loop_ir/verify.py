@@ -1,7 +1,8 @@
 """The verifier of the loop IR: what must hold of a kernel before it becomes code (under ``TNP_CHECK=1``, and in the tests).
 
-Each buffer but the inputs is written by one statement, which writes each of its elements once, before anything reads one. All
-expressions have the types of the table of elementwise prims. Indices lie within their buffers for all sizes that the symbols may
+Each buffer but the inputs is written as a whole by one statement at most, before anything reads an element. Other statements may write
+to parts of it, each to different elements at different points of its loops. What uses an element stands behind what writes it, in the order of the statements
+(:mod:`.dependence`). All expressions have the types of the table of elementwise prims. Indices lie within their buffers for all sizes that the symbols may
 have, or, where that follows from what the program relies on besides, for the sizes of the call being traced.
 """
 
@@ -17,6 +18,14 @@ from tnp.core.errors import TraceCheckError
 from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.dependence import (
+    disjoint,
+    ends,
+    is_in_place,
+    is_provable,
+    may_share_a_point,
+    may_share_loops,
+)
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -30,14 +39,16 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Position,
     Reduce,
     Rows,
+    Scan,
     Size,
     Statement,
+    Store,
     loads_in,
     parts_of,
     show,
 )
 
-__all__ = ["is_provable", "verify"]
+__all__ = ["verify"]
 
 _REDUCTIONS = {row.name: row for row in REDUCTIONS}
 
@@ -81,13 +92,12 @@ class _Verifier:
         _check(bool(rows.loops), "nests share no loop")
         for nest in rows.nests:
             self._nest(nest, rows.loops)
-        outer = {Index.of(v) for v in rows.loops}
-        writers = {s.buffer: s for nest in rows.nests for s in nest.statements}
-        for load in (load for nest in rows.nests for s in nest.statements for load in loads_in(s.value)):
-            for d, i in enumerate(writers[load.buffer].at if load.buffer in writers else ()):
-                same = i not in outer or load.at[d] == i
-                _check(same, f"{load.buffer.name} is read in another iteration of shared loops than writes it")
-        self.made -= {b for b in writers if b.role == "row"}
+        every = [s for nest in rows.nests for s in nest.statements]
+        for i, s in enumerate(every):
+            for earlier in every[:i]:
+                same = may_share_loops(earlier, s, [v for v in rows.loops if v.limit != 1], {})
+                _check(same, f"{s.buffer.name} depends on what happens in another iteration of shared loops")
+        self.made -= {s.buffer for s in every if s.buffer.role == "row"}
 
     def _nest(self, nest: Nest, around: Sequence[Var]) -> None:
         loops = (*around, *nest.loops)
@@ -96,50 +106,61 @@ class _Verifier:
         over = {frozenset(s.over) if isinstance(s, Reduce) else frozenset() for s in nest.statements}
         alike = len(over) == 1 or (around and over == {frozenset(), frozenset(nest.loops)})
         _check(bool(alike), "statements of a nest reduce over different loops")
-        here: dict[Buffer, Statement] = {}
+        scans = [s for s in nest.statements if isinstance(s, Scan)]
+        _check(not scans or (not around and len(nest.statements) == 1), "a scan is not alone in its nest")
+        here: list[Statement] = []
         for s in nest.statements:
             self._expression(s.value, loops)
             for load in loads_in(s.value):
                 self._read(load, here)
             self._place(s, nest.loops if s.buffer.role == "row" else loops)
-            _check(bool(around) or s.buffer.role != "row", f"{s.buffer.name} is a row of no shared loop")
-            here[s.buffer] = s
-        self.made |= here.keys()
+            name = s.buffer.name
+            _check(bool(around) or s.buffer.role != "row", f"{name} is a row of no shared loop")
+            _check(is_in_place(s), f"{name} is made of elements of it that another point writes")
+            later = all(may_share_a_point(earlier, s) for earlier in here)
+            _check(later, f"{name} is written in the loops that use it, where another point may do so")
+            here.append(s)
+        self.made |= {s.buffer for s in here}
 
     # Memory
 
-    def _read(self, load: Load, here: dict[Buffer, Statement]) -> None:
+    def _read(self, load: Load, here: Sequence[Statement]) -> None:
         """A load sees what earlier nests wrote, or what its own point of the loops did."""
         name = load.buffer.name
-        if load.buffer in here:
-            writer = here[load.buffer]
+        writers = [s for s in here if s.buffer is load.buffer]
+        _check(bool(writers) or load.buffer in self.made, f"{name} is read before it is written")
+        for writer in writers:
             _check(not isinstance(writer, Reduce), f"{name} is read in the loops that reduce to it")
-            _check(writer.at == load.at, f"{name} is read in the loops that write it, where another point may write")
-        else:
-            _check(load.buffer in self.made, f"{name} is read before it is written")
+            same = writer.at == load.at or disjoint(writer.at, load.at)
+            _check(same, f"{name} is read in the loops that write it, where another point may write")
 
     def _place(self, s: Statement, loops: Sequence[Var]) -> None:
-        """A statement writes each element of a buffer once."""
+        """A statement writes different elements of a buffer at different points: all of them, once, or a part."""
         name = s.buffer.name
         _check(s.buffer in self.known and s.buffer.role != "input", f"{name} is not the kernel's to write")
-        _check(s.buffer not in self.made, f"{name} is written twice")
         _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
+        _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
         if isinstance(s, Reduce):
             _check(s.op in _REDUCTIONS, f"there is no reduction {s.op}")
             _check(s.buffer.dtype.kind in _REDUCTIONS[s.op].takes, f"{s.op} of {s.buffer.dtype}")
             _check(set(s.over) <= set(loops), f"{name} is reduced over a loop that is not there")
+        elif isinstance(s, Scan):
+            _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
+            _check(s.along in loops, f"{name} is scanned along a loop that is not there")
         left = [v for v in loops if not (isinstance(s, Reduce) and v in s.over)]
-        _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
+        is_whole = True
         for i, n in zip(s.at, s.buffer.shape):
-            if i == Index():
-                _check(bool(n == 1), f"{name} is written in part")
-                continue
-            var = next((v for v in left if i == Index.of(v)), None)
-            _check(var is not None, f"{name} is written at {i}, which is not one of the loops")
-            assert var is not None
-            left.remove(var)
-            _check(bool(var.limit == n), f"{name} has {n} elements, but the loop {var} has {var.limit} iterations")
+            self._index(i, loops)
+            self._within(s.buffer, i, n)
+            whole = i == Index() and n == 1
+            for v in i.terms.keys() & {*left} if len(i.terms) == 1 else ():
+                left.remove(v)
+                whole = i == Index.of(v) and bool(v.limit == n)
+            is_whole = is_whole and whole
         _check(not left, f"the points of {left} write one element of {name}")
+        _check(is_whole or isinstance(s, Store), f"{name} is made in part")
+        again = is_whole and s.buffer in self.made and s.buffer.role != "inout"
+        _check(not again, f"{name} is written twice")
 
     # Expressions
 
@@ -150,7 +171,7 @@ class _Verifier:
                 _check(len(y.at) == len(y.buffer.shape), f"{y.buffer.name} has another number of dimensions")
                 for i, n in zip(y.at, y.buffer.shape):
                     self._index(i, loops)
-                    self._within(y, i, n)
+                    self._within(y.buffer, i, n)
             elif isinstance(y, Position):
                 self._index(y.index, loops)
                 _check(y.dtype.kind in "iuf", f"a position as {y.dtype}")
@@ -169,11 +190,11 @@ class _Verifier:
         _check(index.is_affine, f"the index {index} is not affine")
         _check(index.variables() <= set(loops), f"the index {index} has variables that no loop around it has")
 
-    def _within(self, load: Load, index: Index, n: Any) -> None:
-        low, high = _ends(index)
+    def _within(self, buffer: Buffer, index: Index, n: Any) -> None:
+        low, high = ends(index)
         for x in (low, _form(n).plus(high, -1).plus(Linear({}, 1), -1)):
             inside = is_provable(x) or _value(x) >= 0
-            _check(inside, f"{load.buffer.name} is read at {index}, beyond its {n} elements")
+            _check(inside, f"{buffer.name} is used at {index}, beyond its {n} elements")
 
 
 # Types
@@ -202,30 +223,6 @@ def _real(d: DType) -> DType:
 
 def _form(n: Any) -> Linear:
     return intervals.linear(n.number if isinstance(n, symbols.Extent) else n)
-
-
-def _ends(index: Index) -> tuple[Linear, Linear]:
-    """The least and the greatest value of an affine index, as forms of the sizes."""
-    low = high = _form(index.constant)
-    for atom, factor in index.terms.items():
-        reach = _form((atom.limit - 1) * factor)
-        is_positive = factor > 0
-        low, high = (low, high.plus(reach)) if is_positive else (low.plus(reach), high)
-    return low, high
-
-
-def is_provable(x: Linear) -> bool:
-    """Whether ``x`` is at least 0, whatever the sizes in it are: by their bounds, and as ``k * (n // k)`` is from ``n - k + 1`` to ``n``."""
-    for number, factor in x.terms.values():
-        operation, args = number.origin or ("", ())
-        if operation != "floor_divide" or not isinstance(args[1], int) or factor % args[1]:
-            continue
-        whole, by = _form(args[0]), args[1]
-        least = whole if factor < 0 else whole.plus(Linear({}, by - 1), -1)
-        rest = x.plus(Linear({number.name: (number, 1)}, 0), -factor)
-        return is_provable(rest.plus(least, factor // by))
-    low = x.interval()[0]
-    return low is not None and low >= 0
 
 
 def _value(x: Linear) -> int:

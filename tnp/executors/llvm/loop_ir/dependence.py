@@ -1,0 +1,141 @@
+"""The dependence test of the loop IR: which accesses of two statements may be of one element, at which points of their loops.
+
+Two accesses of one buffer, one of them a write, are a *conflict*. The order of the statements decides what the buffer holds in the
+end, unless the accesses are surely *disjoint*. Statements may stand in one nest if all of their conflicts are at one point of its loops,
+and nests may share loops if all conflicts are in one iteration of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tnp.core import intervals, symbols
+from tnp.core.intervals import Linear
+from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Reduce, Statement, loads_in
+
+__all__ = [
+    "At",
+    "conflicts",
+    "disjoint",
+    "ends",
+    "is_in_place",
+    "is_provable",
+    "may_share_a_point",
+    "may_share_loops",
+    "touched",
+]
+
+#: a position: an index a dimension
+At = tuple[Index, ...]
+
+
+def touched(statements: Iterable[Statement]) -> tuple[set[Buffer], set[Buffer]]:
+    """The buffers that statements read, and those that they write."""
+    reads, writes = set[Buffer](), set[Buffer]()
+    for s in statements:
+        writes.add(s.buffer)
+        reads.update(load.buffer for load in loads_in(s.value))
+    return reads, writes
+
+
+def conflicts(first: Statement, second: Statement) -> Iterator[tuple[Buffer, At, At]]:
+    """Of accesses of two statements to one buffer, one of them a write, the buffer and the positions."""
+    if first.buffer is second.buffer:
+        yield first.buffer, first.at, second.at
+    for load in loads_in(second.value):
+        if load.buffer is first.buffer:
+            yield load.buffer, first.at, load.at
+    for load in loads_in(first.value):
+        if load.buffer is second.buffer:
+            yield load.buffer, load.at, second.at
+
+
+def may_share_a_point(first: Statement, second: Statement) -> bool:
+    """Whether the second statement may stand behind the first in its nest, over the same loop variables."""
+    reduced = {
+        s.buffer for s in (first, second) if isinstance(s, Reduce)
+    }  # elements of which are complete behind the loops
+    return all(buffer not in reduced and (a == b or disjoint(a, b)) for buffer, a, b in conflicts(first, second))
+
+
+def may_share_loops(first: Statement, second: Statement, loops: Iterable[Var], names: Mapping[Var, Var]) -> bool:
+    """Whether all conflicts are in one iteration of ``loops``, the first statement's, as those in buffers of a row are. ``names`` has the
+    first's variables for the second's."""
+    for buffer, a, b in conflicts(first, second):
+        if buffer.role == "row":
+            continue
+        named = tuple(i.renamed(names) for i in b)
+        if disjoint(a, named):
+            continue
+        for v in loops:
+            if not any(i == j and i.terms.keys() == {v} for i, j in zip(a, named)):
+                return False
+    return True
+
+
+def is_in_place(s: Statement) -> bool:
+    """Whether a statement reads of the buffer that it writes only the element of the same point."""
+    return all(load.at == s.at or disjoint(load.at, s.at) for load in loads_in(s.value) if load.buffer is s.buffer)
+
+
+# Where indices lie
+
+
+def disjoint(a: At, b: At) -> bool:
+    """Whether positions in one buffer surely differ, at whatever points of their loops."""
+    return any(map(_apart, a, b))
+
+
+def _apart(i: Index, j: Index) -> bool:
+    if not (i.is_affine and j.is_affine):
+        return False
+    (low, high), (least, most) = ends(i), ends(j)
+    return (
+        is_provable(least.plus(high, -1).plus(_ONE, -1))
+        or is_provable(low.plus(most, -1).plus(_ONE, -1))
+        or _never_meet(i, j)
+    )
+
+
+_ONE = Linear({}, 1)
+
+
+def _never_meet(i: Index, j: Index) -> bool:
+    """Whether the steps of two indices never take them to one number."""
+    step = 0
+    for c in (*i.terms.values(), *j.terms.values()):
+        if not isinstance(c, int):
+            return False
+        while c:
+            step, c = c, step % c
+    distance = _form(i.constant).plus(_form(j.constant), -1)
+    return abs(step) > 1 and distance.is_constant and distance.constant % abs(step) != 0
+
+
+def _form(n: object) -> Linear:
+    return intervals.linear(symbols.number_of(n))
+
+
+def ends(index: Index) -> tuple[Linear, Linear]:
+    """The least and the greatest value of an affine index, as forms of the sizes."""
+    low = high = _form(index.constant)
+    for atom, factor in index.terms.items():
+        reach = _form((atom.limit - 1) * factor)
+        is_positive = factor > 0
+        low, high = (low, high.plus(reach)) if is_positive else (low.plus(reach), high)
+    return low, high
+
+
+def is_provable(x: Linear) -> bool:
+    """Whether ``x`` is at least 0, whatever the sizes in it are: by their bounds, and as ``k * (n // k)`` is from ``n - k + 1`` to ``n``."""
+    for number, factor in x.terms.values():
+        operation, args = number.origin or ("", ())
+        if operation != "floor_divide" or not isinstance(args[1], int) or factor % args[1]:
+            continue
+        whole, by = _form(args[0]), args[1]
+        least = whole if factor < 0 else whole.plus(Linear({}, by - 1), -1)
+        rest = x.plus(Linear({number.name: (number, 1)}, 0), -factor)
+        return is_provable(rest.plus(least, factor // by))
+    low = x.interval()[0]
+    return low is not None and low >= 0

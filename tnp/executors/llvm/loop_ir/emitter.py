@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tnp.executors.llvm import scalars
@@ -21,6 +22,7 @@ from tnp.executors.llvm.loop_ir.functions import MALLOC, SLOT_BYTES, Body, Funct
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
+    Check,
     Kernel,
     Load,
     Nest,
@@ -92,7 +94,10 @@ class Module:
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
         for nest in self.kernel.nests:
-            calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
+            if isinstance(nest, Check):
+                calls.append(partial(self._refuse_if, nest.buffer))
+            else:
+                calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
         main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
@@ -112,6 +117,8 @@ class Module:
         freed = self._make_temporaries(function)
         for call in calls:
             call(function)
+        code.line("br label %leave")
+        code.block("leave")
         for place in freed:
             code.line(f"call void @free(ptr {place})")
         code.line(f"ret i64 {function.word('failed')}")
@@ -119,6 +126,17 @@ class Module:
             code.block("refused")
             code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _refuse_if(self, buffer: Buffer, function: Function) -> None:
+        """Leaves if a bool is true: the kernel refuses its arguments."""
+        code = function.code
+        found = scalars.load(code, function.pointer(buffer), buffer.dtype, "")
+        wrong, onward = code.label("wrong"), code.label("onward")
+        code.line(f"br i1 {found}, label %{wrong}, label %{onward}")
+        code.block(wrong)
+        function.set_word(self.failed, "1")
+        code.line("br label %leave")
+        code.block(onward)
 
     def _set_roots(self, function: Function) -> None:
         """Puts the sizes that are given into the context."""

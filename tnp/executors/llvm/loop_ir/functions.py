@@ -20,6 +20,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Constant,
     Convert,
+    Element,
     Expression,
     Load,
     Number,
@@ -214,9 +215,7 @@ class Body:
             return str(found)
         code, total = self.code, self.head.size(index.constant)
         for atom, factor in index.terms.items():
-            if not isinstance(atom, Var):
-                raise Refused("an index that is not affine")
-            value = self.find(atom)
+            value = self._position(atom) if isinstance(atom, Element) else self.find(atom)
             assert value is not None, f"{atom} has no loop here"
             if value == "0":
                 continue
@@ -225,6 +224,19 @@ class Body:
             total = term if total == "0" else code.op(f"add nsw i64 {total}, {term}")
         self.values[-1][index] = total
         return total
+
+    def _position(self, element: Element) -> str:
+        """An element of an array of indices, from the beginning of its dimension."""
+        found = self.find(element)
+        if found is None:
+            code, x = self.code, element.x
+            found = scalars.convert(code, self.value(x), x.dtype, dtypes.int64)
+            if x.dtype.kind == "i":
+                negative = code.op(f"icmp slt i64 {found}, 0")
+                length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")
+                found = code.op(f"add nsw i64 {found}, {length}")
+            self.values[-1][element] = found
+        return str(found)
 
     def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
         if buffer not in self.pointers:

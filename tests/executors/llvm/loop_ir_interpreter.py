@@ -75,6 +75,9 @@ class Interpreter:
                 value = function_of(_COMBINES[s.op]).accumulate(
                     value, axis=nest.loops.index(s.along), dtype=value.dtype
                 )
+            if s.buffer.role == "point":
+                self.memory[s.buffer] = value
+                continue
             at = self.place(s.at, values)
             self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
 
@@ -92,6 +95,8 @@ class Interpreter:
         return np.where(found < 0, found + self.size(element.limit), found)
 
     def value(self, x, values):
+        if isinstance(x, nodes.Load) and x.buffer.role == "point":
+            return self.memory[x.buffer]
         if isinstance(x, nodes.Load):
             at = self.place(x.at, values)
             for i, n in zip(at, self.memory[x.buffer].shape):

@@ -75,7 +75,7 @@ class Module:
         self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
         #: the word of the context that has the address of a buffer, of a number, or a size
         given = [x if isinstance(x, Buffer) else f"number{x}" for x in interface.slots]
-        kept = [b for b in kernel.temporaries if b.role != "row"]
+        kept = [b for b in kernel.temporaries if b.role == "temporary"]
         self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
         self.given = len(given)
         self.roots = set(interface.roots)
@@ -166,7 +166,7 @@ class Module:
         """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
         code, places = function.code, []
         for buffer in self.kernel.temporaries:
-            if buffer.role == "row":
+            if buffer.role != "temporary":
                 continue
             self.code.require("malloc", MALLOC)
             size = function.size(product([*buffer.shape, buffer.dtype.itemsize]))

@@ -251,7 +251,7 @@ class Body:
         for scope in self.values:  # what was loaded before may be another value now
             for key in [k for k in scope if isinstance(k, tuple) and k[0] is buffer]:
                 del scope[key]
-        if buffer.role != "row" or buffer.shape:  # else it is a register
+        if buffer.role not in ("row", "point") or buffer.shape:  # else it is a register
             scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
         self.values[-1][buffer, at] = value
 

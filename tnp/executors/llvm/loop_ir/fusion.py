@@ -27,6 +27,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Scan,
     Statement,
     Store,
+    loads_in,
 )
 
 __all__ = ["share_rows"]
@@ -136,7 +137,7 @@ def _joined(earlier: Nest, nest: Nest) -> Nest | None:
 
 
 def _contracted(kernel: Kernel) -> Kernel:
-    """The kernel with temporaries of one row."""
+    """The kernel with temporaries of one row, and of one point."""
     users: dict[Buffer, list[Nest | Rows | Check]] = {}
     for entry in kernel.nests:
         for buffer in {entry.buffer} if isinstance(entry, Check) else set().union(*touched(_statements(entry))):
@@ -144,7 +145,12 @@ def _contracted(kernel: Kernel) -> Kernel:
     small: dict[Buffer, tuple[Buffer, list[int]]] = {}
     for buffer in kernel.temporaries:
         (entry, *others) = users[buffer]
-        if others or not isinstance(entry, Rows):
+        if others or isinstance(entry, Check):
+            continue
+        if _is_of_one_point(buffer, entry):
+            small[buffer] = Buffer(buffer.name, buffer.dtype, (), "point"), []
+            continue
+        if not isinstance(entry, Rows):
             continue
         outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
         writer, *updates = (s for s in _statements(entry) if s.buffer is buffer)
@@ -163,6 +169,17 @@ def _contracted(kernel: Kernel) -> Kernel:
     ]
     temporaries = [small[b][0] if b in small else b for b in kernel.temporaries]
     return Kernel(kernel.inputs, kernel.outputs, temporaries, kernel.numbers, nests)
+
+
+def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
+    """Whether only statements of one nest use a buffer, all at the point that writes it."""
+    nests = entry.nests if isinstance(entry, Rows) else [entry]
+    using = [n for n in nests if buffer in set().union(*touched(n.statements))]
+    writers = [s for n in using for s in n.statements if s.buffer is buffer]
+    if len(using) > 1 or len(writers) > 1 or not isinstance(writers[0], Store):
+        return False
+    loads = [load for s in using[0].statements for load in loads_in(s.value) if load.buffer is buffer]
+    return all(load.at == writers[0].at for load in loads)
 
 
 class _Renaming:

@@ -55,6 +55,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
 )  # fmt: skip
+from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.llvm.statements import cost_of
 
 __all__ = ["SCANS", "kernel_of", "lowered", "with_extents"]
@@ -102,6 +103,7 @@ def lowered(
         whole = with_extents([*bsyms])
         found = {p.name: p for b in whole for p in (*b.flat_inputs, *b.flat_outputs)}
         graph = lower(whole, [found.get(p.name, p) for p in inputs], [found.get(p.name, p) for p in outputs], stores)
+        compare_squares(graph)
         return kernel_of(graph, [p.name for p in inputs])
     except symbols.Undecided as reason:
         raise Refused(str(reason)) from None

@@ -32,7 +32,8 @@ SizeOf: TypeAlias = Any
 @dataclass(frozen=True, eq=False)
 class Buffer:
     """Memory in C order. ``role``: ``"input"``, ``"output"``, ``"inout"`` (the caller's, which the kernel reads, writes, or both),
-    ``"temporary"``, or ``"row"``: a temporary that is private to an iteration of the shared loops around its uses."""
+    ``"temporary"``, ``"row"``: a temporary that is private to an iteration of the shared loops around its uses, or ``"point"``: one that is
+    private to a point of a nest, a register."""
 
     name: str
     dtype: DType

@@ -127,7 +127,7 @@ class _Verifier:
             later = all(may_share_a_point(earlier, s) for earlier in here)
             _check(later, f"{name} is written in the loops that use it, where another point may do so")
             here.append(s)
-        self.made |= {s.buffer for s in here}
+        self.made |= {s.buffer for s in here if s.buffer.role != "point"}
         self.written |= {s.buffer.name for s in here if s.buffer.role == "inout"}
 
     # Memory
@@ -155,6 +155,9 @@ class _Verifier:
         elif isinstance(s, Scan):
             _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
             _check(s.along in loops, f"{name} is scanned along a loop that is not there")
+        if s.buffer.role == "point":
+            _check(isinstance(s, Store) and not s.at, f"{name} is one value")
+            return
         left = [v for v in loops if not (isinstance(s, Reduce) and v in s.over)]
         is_whole = True
         for i, n in zip(s.at, s.buffer.shape):

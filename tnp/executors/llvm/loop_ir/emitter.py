@@ -18,7 +18,7 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import c_strides
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
-from tnp.executors.llvm.loop_ir.functions import MALLOC, SLOT_BYTES, Body, Function, product
+from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -79,6 +79,8 @@ class Module:
         self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
         self.given = len(given)
         self.roots = set(interface.roots)
+        #: what LLVM is told of each loop that it is told something of
+        self.hints: list[str] = []
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
@@ -90,6 +92,11 @@ class Module:
         count = len(self.scopes)
         own = self.scopes[buffer]
         return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
+
+    def hint(self, name: str) -> int:
+        """The number of the metadata of a loop."""
+        self.hints.append(HINTS[name])
+        return 2 + 3 * len(self.scopes) + 2 * len(self.hints)
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
@@ -185,7 +192,7 @@ class Module:
         return places
 
     def _scopes(self) -> str:
-        """An alias scope for each buffer, and the list of all others."""
+        """An alias scope for each buffer, and the list of all others; hints for loops."""
         count = len(self.scopes)
         lines = ['!0 = distinct !{!0, !"memory"}']
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
@@ -193,6 +200,9 @@ class Module:
         for i in range(count):
             others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
+        for i, text in enumerate(self.hints, 1):
+            number = 2 + 3 * count + 2 * i
+            lines += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f"!{number + 1} = !{{{text}}}"]
         return "\n".join(lines)
 
 
@@ -331,7 +341,7 @@ class NestCode:
         ending = Body(self)
         _, blocks = self._blocks(ending.head, count, others)
         ending.reset()
-        with ending.plain_loop("0", blocks) as block:
+        with ending.plain_loop("0", blocks, "scalar") as block:
             for i, s in enumerate(self.statements):
                 ending.add_partial((self, i), s, block)
         ending.keep()

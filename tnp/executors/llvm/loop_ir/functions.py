@@ -376,7 +376,12 @@ class Body:
 
     def _accumulate(self, s: Statement) -> None:
         reducer, dtype = self._accumulator(s)
-        value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+        x = s.value
+        is_square = isinstance(x, Apply) and x.op == "mul" and x.args[0] is x.args[1] and dtype.kind == "f"
+        if is_square and isinstance(s, Reduce) and s.op == "sum" and x.dtype is dtype:
+            value = scalars.square_to_add(self.code, self.value(x.args[0]), dtype)
+        else:
+            value = scalars.convert(self.code, self.value(x), x.dtype, dtype)
         self._put(s, reducer.combine(self.code, self._get(s), value))
 
     def scan(self, s: Scan) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tnp
 from tnp.executors import registry
-from tnp.runtime import disk_cache, logs
+from tnp.runtime import disk_cache, environment, logs
 
 #: packages whose versions matter, by the names that they are installed under
 _PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
@@ -35,7 +35,7 @@ def _devices() -> Iterator[str]:
         raise SystemExit(str(wrong)) from None
     try:
         target = engine.target()
-        asked = " (TNP_CPU)" if os.environ.get("TNP_CPU") else ""
+        asked = " (TNP_CPU)" if environment.text("TNP_CPU") else ""
         yield f"cpu: {target.cpu}{asked}, vectors of {target.vector_bits} bits, {tnp.get_num_threads()} threads"
     except engine.Unavailable as reason:
         yield f"cpu: {platform.machine()}, no native code: {reason}"

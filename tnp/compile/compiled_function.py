@@ -24,7 +24,7 @@ from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
-from tnp.compile.eager_calls import KEEPING, RECOMPILE_LIMIT, EagerCalls
+from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faults import (
     REPORT,
@@ -445,7 +445,7 @@ class Jitted(EagerCalls):
         if steps:
             guards[0].family.count += 1
         others = (e for e in self._entries if e is not entry)
-        self._set_entries(in_order((entry, *others), RECOMPILE_LIMIT))
+        self._set_entries(in_order((entry, *others), recompile_limit()))
 
     def keep(self, entry: CacheEntry, why: str) -> None:
         """Puts a program first, which is told."""

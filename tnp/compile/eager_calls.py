@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import types
 import warnings
 from collections import Counter
@@ -25,15 +24,13 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
-from tnp.runtime import locks, logs
+from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
 
-__all__ = ["KEEPING", "RECOMPILE_LIMIT", "EagerCalls"]
+__all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
 
-#: programs kept a function, and how often a call of one kind of passing arguments is traced
-RECOMPILE_LIMIT = int(os.environ.get("TNP_RECOMPILE_LIMIT", "64"))
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
 #: the same, where such calls run in parts, which are compiled for other arguments on their own
@@ -41,6 +38,11 @@ IN_PARTS_LIMIT = 3
 
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
+
+
+def recompile_limit() -> int:
+    """Programs kept a function, and how often a call of one kind of passing arguments is traced."""
+    return environment.number("TNP_RECOMPILE_LIMIT")
 
 
 class EagerCalls:
@@ -85,7 +87,7 @@ class EagerCalls:
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_spans():
             self._settle_in_parts(form, self._points)
             return True
-        if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
+        if form.traced < recompile_limit() and form.found_eager < EAGER_LIMIT:
             return False
         kept = sum(e.form is form and e.eager_reason is None for e in self._entries)
         often = self._failed.most_common(1)

@@ -17,7 +17,6 @@ records of ``tnp.compile``, one a second.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 import time
@@ -25,6 +24,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
+
+from tnp.runtime import environment
 
 __all__ = [
     "LOGGERS",
@@ -170,4 +171,4 @@ def turn_on(names: str) -> None:
         parent.addHandler(handler)
 
 
-turn_on(os.environ.get("TNP_LOG", ""))
+turn_on(environment.text("TNP_LOG"))

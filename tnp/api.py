@@ -26,6 +26,7 @@ __all__ = [
     "CacheInfo",
     "Jitted",
     "cache_info",
+    "clear",
     "get_num_threads",
     "jit",
     "last_backward_traces",
@@ -242,6 +243,23 @@ def cache_info(f: Any) -> CacheInfo:
     """
     f = jitted_behind(f)
     return CacheInfo(f._hits, f._misses, len(programs_of(f)))
+
+
+def clear(f: Any) -> None:
+    """Forgets the programs of a jitted function, module or method, and its counts; the next call compiles. ``f.clear()`` of a jitted
+    function does the same. What is in the disk cache stays.
+
+    Raises ``TypeError`` if ``f`` is not a jitted function.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x + 1)
+    >>> f(np.ones(3)).shape
+    (3,)
+    >>> tnp.clear(f)
+    >>> tnp.cache_info(f)
+    CacheInfo(hits=0, misses=0, size=0)
+    """
+    jitted_behind(f).clear()
 
 
 def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:

@@ -15,6 +15,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
+from tnp.capture.guards.varying_values import VaryingValues
 from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.rewrite.foreign import Place
 from tnp.capture.rewrite.source_ast import remember_source, source_file
@@ -39,6 +40,7 @@ from tnp.compile.faults import (
 )  # fmt: skip
 from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
+from tnp.compile.switches import switches
 from tnp.core import check
 from tnp.core.context import registrations
 from tnp.core.effects import acts_on_the_outside
@@ -80,6 +82,15 @@ def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
 
 
 registrations.listeners.append(_forget)
+
+
+def _follow_switches() -> None:
+    with KEEPING:
+        for jitted in list(_alive):
+            jitted._set_entries(jitted._entries)
+
+
+switches.listeners.append(_follow_switches)
 
 
 class Jitted(EagerCalls):
@@ -133,12 +144,12 @@ class Jitted(EagerCalls):
         """A part of it compiled: a span of the function with the points ``around``, or a function that what Python runs calls."""
         if around is None:  # one for all that call it, itself among them
             with KEEPING:
-                options = tuple(self.options.items())
+                options = (*self.options.items(), self._checks_nans)
                 known = next((j for o, j in _called.get(function, ()) if o == options), None)
             if known is not None:
                 return known
         made = Jitted(function, **self.options)
-        made._around, made._places, made._is_part = around, places, True
+        made._around, made._places, made._is_part, made._checks_nans = around, places, True, self._checks_nans
         if around is None:
             with KEEPING:
                 _called.setdefault(function, []).append((options, made))
@@ -199,6 +210,9 @@ class Jitted(EagerCalls):
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if active.running() is not None:
             return form.apply(self.__tnp_function__, values)
+        if self._is_switched():
+            is_eager = switches.disabled and self.runs_eagerly
+            return form.apply(self.__tnp_function__ if is_eager else self._checking, values)
         with self.lock:
             for entry in self._entries:
                 if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:
@@ -235,12 +249,50 @@ class Jitted(EagerCalls):
         captured = self._captured(form, values, Prologue(form.parameters), self._guard_evaluator(form, values))
         return captured.trace, compile_captured(captured, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
+    def _is_switched(self) -> bool:
+        """Whether a switch has calls run in another way than by its programs."""
+        return (switches.disabled and self.runs_eagerly) or (switches.nans and not self._checks_nans)
+
+    @locks.cached_property
+    def _checking(self) -> Jitted:
+        """The same function, whose programs check each operation for NaNs."""
+        made = self._again()
+        made._checks_nans = True
+        return made
+
+    def _again(self) -> Jitted:
+        """The same function, without programs."""
+        return type(self)(self.__tnp_function__, **self.options)
+
+    def clear(self) -> None:
+        """Forgets all programs, and what is known of calls: the next call compiles. Code in the disk cache stays.
+
+        >>> import numpy as np, tnp
+        >>> f = tnp.jit(lambda x: x + 1)
+        >>> f(np.ones(3)).shape, tnp.cache_info(f).size
+        ((3,), 1)
+        >>> f.clear()
+        >>> tnp.cache_info(f)
+        CacheInfo(hits=0, misses=0, size=0)
+        """
+        self.invalidate("")
+        with KEEPING:
+            self._hits = self._misses = 0
+            self._recompiled.clear()
+            self._failed.clear()
+            self._warned.clear()
+            self._last = self._points = None
+            for form in self.forms():
+                form.varying = VaryingValues()
+            vars(self).pop("_checking", None)
+
     def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
         self._entries = entries
+        is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
-            form.runs = (*(e.run for e in entries if e.form is form), *last)
+            form.runs = () if is_switched else (*(e.run for e in entries if e.form is form), *last)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def uses(self, executor: Any) -> bool:
@@ -275,7 +327,7 @@ class Jitted(EagerCalls):
         own error, from the user's line; if it does not, the error was tnp's."""
         if isinstance(error, LateGuardFailed):
             return self._start_over(form, values, error)
-        if passed_on(error) or not self.runs_eagerly or passed_through(form.apply, error):
+        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
             raise error
         entry = self.entry_for(form, values)
         if entry is None or entry.eager_reason is not None or not entry.traces:
@@ -291,6 +343,9 @@ class Jitted(EagerCalls):
             form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
         )
         return result
+
+    def _found_nans(self, error: Exception) -> bool:
+        return self._checks_nans and isinstance(error, FloatingPointError)
 
     def _compile(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry:
         start = time.perf_counter()
@@ -412,7 +467,9 @@ class Jitted(EagerCalls):
 
     def _program(self, captured: Captured) -> Compiled:
         with while_compiling():
-            return compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
+            return compile_captured(
+                captured, self._executors, cudagraphs=self._cudagraphs, checks_nans=self._checks_nans
+            )
 
     def _value_guard(
         self, form: CallSignature, outside: int, wanted: ValueProgram, family: Family | None

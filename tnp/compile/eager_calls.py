@@ -51,6 +51,8 @@ class EagerCalls:
     __slots__ = ("__dict__", "__weakref__")
     #: whether calls may run eagerly
     runs_eagerly = True
+    #: whether its programs check operations for NaNs
+    _checks_nans = False
 
     if TYPE_CHECKING:  # what the jitted function has
         __tnp_function__: Any

@@ -155,7 +155,7 @@ def _place() -> tuple[Path, bytes] | None:
     if environment.is_on("TNP_DISABLE_CACHE") or _limit() == 0:
         return None
     try:
-        path = _configured()
+        path = configured_folder()
         secret = _key() if _is_private_folder(path) else None
     except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
@@ -253,7 +253,7 @@ def key_file() -> str:
     return os.path.join(kept if os.path.isabs(kept) else os.path.join(home, ".local", "state"), "tnp", "key")
 
 
-def _configured() -> Path:
+def configured_folder() -> Path:
     """The folder that the environment sets, otherwise the platform's place for caches."""
     chosen = environment.text("TNP_CACHE_DIR")
     if chosen:

@@ -41,6 +41,7 @@ __all__ = [
     "progress",
     "tell",
     "turn_on",
+    "turn_on_only",
 ]
 
 compile = logging.getLogger("tnp.compile")
@@ -169,6 +170,13 @@ def turn_on(names: str) -> None:
         handler = _ToStderr()
         handler.setFormatter(logging.Formatter("[%(name)s] %(message)s"))
         parent.addHandler(handler)
+
+
+def turn_on_only(names: str) -> None:
+    """Turns on the loggers in a list, and the others off."""
+    for logger in LOGGERS.values():
+        logger.setLevel(logging.NOTSET)
+    turn_on(names)
 
 
 turn_on(environment.text("TNP_LOG"))

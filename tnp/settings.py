@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tnp.compile.switches import switches
 from tnp.runtime import environment, logs
@@ -148,10 +148,12 @@ class Config:
         """
         return Temporarily(values)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not isinstance(getattr(Config, name, None), _Setting):
-            raise AttributeError(f"tnp.config has no setting {name}; there are {', '.join(_settings())}")
-        object.__setattr__(self, name, value)
+    if not TYPE_CHECKING:  # to type checkers it would say that there may be other attributes
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not isinstance(getattr(Config, name, None), _Setting):
+                raise AttributeError(f"tnp.config has no setting {name}; there are {', '.join(_settings())}")
+            object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
         rows = [("setting", "value", "from", "meaning")]
@@ -214,7 +216,7 @@ def _settings() -> dict[str, _Setting[Any]]:
     return {name: x for name, x in vars(Config).items() if isinstance(x, _Setting)}
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     widths[1] = min(widths[1], 24)
     indent = sum(widths) + 6

@@ -41,6 +41,7 @@ from tnp.compile.faults import (
 from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.compile.switches import switches
+from tnp.compile.tracebacks import hide_own_frames
 from tnp.core import check
 from tnp.core.context import registrations
 from tnp.core.effects import acts_on_the_outside
@@ -178,7 +179,11 @@ class Jitted(EagerCalls):
     @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
-            args = self._bound(args, kwargs)
+            try:
+                args = self._bound(args, kwargs)
+            except TypeError as wrong:
+                hide_own_frames(wrong)
+                raise
         try:
             result = self._first(*args)
             if result is not MISS:
@@ -187,7 +192,11 @@ class Jitted(EagerCalls):
             return self._call_others(args)
         except Exception as raised:
             error = raised
-        return self._after_error(self._form, args, error)
+        try:
+            return self._after_error(self._form, args, error)
+        except Exception as raised:
+            hide_own_frames(raised)
+            raise
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all parameters."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from tnp.inspect.copies import copied
 from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["Profile", "Row", "profile"]
+
+P = ParamSpec("P")
 
 #: how long calls are measured, and how often the function is called for that at most
 SECONDS = 0.1
@@ -199,7 +201,7 @@ def _row(bsym: BoundSymbol, phase: str, depth: int) -> Row:
     return Row(bsym.sym.name, statement, executor, where, operations, depth, phase)
 
 
-def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profile:
+def profile(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Profile:
     """Measures the statements of the program of ``function`` for these arguments.
 
     ``function`` is jitted if it is not yet. It is called twice first, so that everything is compiled, then for a tenth

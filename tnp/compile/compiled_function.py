@@ -72,6 +72,8 @@ hide_frames_of(np.__path__[0])
 _called: weakref.WeakKeyDictionary[Any, list[tuple[Any, Jitted]]] = weakref.WeakKeyDictionary()
 #: every jitted function that there is
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+#: lists to which each function is added that is jitted from now on (``python -m tnp explain``)
+recorded: list[list[Jitted]] = []
 
 
 def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
@@ -138,6 +140,8 @@ class Jitted(EagerCalls):
         self._make_binder()
         with KEEPING:
             _alive.add(self)
+            for record in recorded:
+                record.append(self)
 
     def _part(
         self, function: Any, around: ResumePoints | None = None, places: frozenset[Place] = frozenset()

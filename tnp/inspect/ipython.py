@@ -50,21 +50,19 @@ def _run_cell(shell: Any, line: str, cell: str) -> None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
             node.decorator_list = [ast.copy_location(ast.Name(_JIT, ast.Load()), node)]
-    shell.user_global_ns[_JIT] = jit(**options)
+    shell.user_ns[_JIT] = jit(**options)
     try:
-        _finished(shell.run_ast_nodes(tree.body, name, compiler=shell.compile))
+        _run(tree.body, name, shell.user_ns)
     finally:
-        del shell.user_global_ns[_JIT]
+        del shell.user_ns[_JIT]
 
 
-def _finished(coroutine: Any) -> None:
-    """Runs IPython's coroutine of a cell without ``await``."""
-    try:
-        coroutine.send(None)
-    except StopIteration:
-        return
-    coroutine.close()
-    raise SyntaxError("%%tnp runs cells without await")
+def _run(statements: list[ast.stmt], name: str, scope: dict[str, Any]) -> None:
+    """Runs statements, and shows the value of the last one if it is an expression."""
+    shown = statements[-1:] if statements and isinstance(statements[-1], ast.Expr) else []
+    before = statements[: len(statements) - len(shown)]
+    exec(compile(ast.Module(before, []), name, "exec"), scope)
+    exec(compile(ast.Interactive(list(shown)), name, "single"), scope)
 
 
 def _explained(shell: Any, line: str) -> Explanation:
@@ -72,12 +70,12 @@ def _explained(shell: Any, line: str) -> Explanation:
     tree = ast.parse(line.strip(), mode="eval").body
     if not isinstance(tree, ast.Call) or not _is_jitted(shell, tree.func):
         return explain(shell.ev(line))
-    shell.user_global_ns[_JIT] = lambda *args, **kwargs: (args, kwargs)
+    shell.user_ns[_JIT] = lambda *args, **kwargs: (args, kwargs)
     try:
         packed = ast.Call(ast.Name(_JIT, ast.Load()), tree.args, tree.keywords)
         args, kwargs = shell.ev(ast.unparse(packed))
     finally:
-        del shell.user_global_ns[_JIT]
+        del shell.user_ns[_JIT]
     return explain(shell.ev(ast.unparse(tree.func)), *args, **kwargs)
 
 

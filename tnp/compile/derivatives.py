@@ -371,7 +371,7 @@ def vjp(function: Callable[[*Xs], R], *primals: *Xs) -> tuple[R, Callable[[R], t
 def vjp(function: Callable[..., R], *primals: Any) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
 
 
-def vjp(function: Any, *primals: Any) -> Any:
+def vjp(function: Any, *primals: Any) -> Any:  # type: ignore[misc]
     """The function's value, and the function that pulls cotangents of the value back to those of the arguments, a
     tuple.
 

@@ -18,6 +18,7 @@ from tnp.core.subtraces import Body, bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Path as ViewPath
+from tnp.core.views import update
 from tnp.inspect.statements import is_fusion, statement_of
 
 __all__ = ["draw"]
@@ -264,12 +265,12 @@ class _Graph:
 
 def _is_subscript(b: BoundSymbol) -> bool:
     """Whether an operation is a view by an index of integers and slices, or of traced numbers."""
-    is_view = OpTags.VIEW in b.sym.tags and b.sym.name == "getitem" and len(b.args) == 2 and not b.kwargs
-    return is_view and isinstance(b.output, TensorProxy) and isinstance(b.args[0], Proxy)
+    is_view = OpTags.VIEW in b.sym.tags and OpTags.SUBSCRIPT in b.operation.tags
+    return is_view and len(b.args) == 2 and not b.kwargs and isinstance(b.output, TensorProxy) and isinstance(b.args[0], Proxy)
 
 
 def _is_update(b: BoundSymbol) -> bool:
-    return b.sym.name == "update" and bool(b.args) and isinstance(b.args[0], TensorProxy)
+    return b.operation is update and isinstance(b.args[0], TensorProxy)
 
 
 def _written_by(b: BoundSymbol) -> Iterator[Proxy]:
@@ -315,7 +316,7 @@ def _place(path: Any) -> str:
     """The place that an update writes to, as a user would write it."""
     if not isinstance(path, ViewPath) or not path.steps:
         return "[...]"
-    if all(s.symbol.name == "getitem" and len(s.args) == 1 for s in path.steps):
+    if all(OpTags.SUBSCRIPT in s.symbol.tags and len(s.args) == 1 for s in path.steps):
         return "".join(f"[{_index(s.args[0])}]" for s in path.steps)
     return "".join(f".{s.symbol.name}({', '.join(literal(a, {}) for a in s.args)})" for s in path.steps)
 

@@ -10,6 +10,7 @@ from typing import Any
 from tnp.api import jitted_behind, programs_of
 from tnp.compile.cache_entry import CacheEntry
 from tnp.compile.resume_points import ResumePoints
+from tnp.core import prims
 from tnp.core.errors import UserLocation, shown_file
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -189,7 +190,7 @@ def _walk(bsyms: Iterable[BoundSymbol], depth: int = 0) -> Iterator[tuple[BoundS
             continue
         yield b, depth, ""
         for i, body in enumerate(bodies_of(b)):
-            if b.sym.name == "cond" and i and any(OpTags.PROGRAM not in x.sym.tags for x in body.bound_symbols):
+            if b.sym is prims.cond and i and any(OpTags.PROGRAM not in x.sym.tags for x in body.bound_symbols):
                 yield b, depth, "else:"
             yield from _walk(body.bound_symbols, depth + 1)
 

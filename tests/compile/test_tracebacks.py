@@ -64,7 +64,28 @@ def singular(a):
     return np.linalg.inv(a)
 
 
+def native_loop_that_has_written(x, n):
+    for i in range(n):
+        x[i] = np.sqrt(x[i + 1])
+    return x
+
+
+def solves_after_a_write(x, i):
+    x += 1
+    y = x * 2
+    return np.linalg.solve(y, np.ones(i))
+
+
+def loop_of_arrays(x, n):
+    for i in range(n):
+        x[i] += np.sort(x[i]) * 2
+    return x
+
+
 CASES = [
+    (native_loop_that_has_written, lambda: (np.ones(30), 30)),
+    (solves_after_a_write, lambda: (np.ones((2, 2)), 2)),
+    (loop_of_arrays, lambda: (np.ones((20, 4)), 30)),
     (outer, lambda: (np.ones(3), 7)),
     (writes, lambda: (np.ones(3), 7)),
     (in_parts, lambda: (np.ones(3), set())),
@@ -90,6 +111,25 @@ def test_tracebacks_are_eagers(f, make):
             assert type(of_found) is type(of_expected)
             if of_found is not None:
                 assert frames(of_found) == frames(of_expected)
+
+
+@pytest.mark.parametrize("executors", [["numpy"], ["numpy[prims]"]])
+def test_other_executors_name_the_line_too(executors):
+    for f, make in CASES[:3]:
+        expected, found = caught(f, *make()), caught(tnp.jit(f, executors=executors), *make())
+        assert type(found) is type(expected) and frames(found)[0] == frames(expected)[0]
+
+
+def test_a_program_that_may_not_run_again_names_the_innermost_function():
+    def outer(x, i):
+        x += 1
+        return solved(x * 2, i)
+
+    def solved(y, i):
+        return np.linalg.solve(y, np.ones(i))
+
+    found = [entry for entry in frames(caught(tnp.jit(outer), np.ones((2, 2)), 2)) if entry[0] in ("outer", "solved")]
+    assert found[-1] == ("solved", "return np.linalg.solve(y, np.ones(i))")
 
 
 def test_wrong_arguments_name_the_call():

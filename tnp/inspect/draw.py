@@ -266,7 +266,13 @@ class _Graph:
 def _is_subscript(b: BoundSymbol) -> bool:
     """Whether an operation is a view by an index of integers and slices, or of traced numbers."""
     is_view = OpTags.VIEW in b.sym.tags and OpTags.SUBSCRIPT in b.operation.tags
-    return is_view and len(b.args) == 2 and not b.kwargs and isinstance(b.output, TensorProxy) and isinstance(b.args[0], Proxy)
+    return (
+        is_view
+        and len(b.args) == 2
+        and not b.kwargs
+        and isinstance(b.output, TensorProxy)
+        and isinstance(b.args[0], Proxy)
+    )
 
 
 def _is_update(b: BoundSymbol) -> bool:

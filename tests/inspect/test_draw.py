@@ -104,6 +104,19 @@ def test_labels_are_whole():
     assert not any("…" in label and "= …" not in label for label in found.nodes.values())
 
 
+def test_a_while_loop_has_its_condition():
+    def f(x, tol):
+        while np.abs(x).max() > tol:
+            x = np.sort(x * 0.5)
+        return x
+
+    found = drawn(f, np.ones(100), 0.01)
+    (box,) = [label for label in found.boxes if label.startswith("while t")]
+    condition = found.node(box, 0)
+    (test,) = [a for a, b, _ in found.edges if b == condition]
+    assert found.nodes[test].startswith("greater") and found.reaches(found.node("tol"), condition)
+
+
 def test_all_programs_can_be_drawn():
     def f(x, n):
         total = 0.0

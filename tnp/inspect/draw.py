@@ -212,6 +212,10 @@ class _Graph:
             return
         for body in bodies:
             self.operations(body.bound_symbols, inner)
+            if body is not bodies[-1]:  # the condition of a ``while``
+                node = self.node(header, inner, shape="diamond", fillcolor="white")
+                for p in flat_proxies(body.results):
+                    self.edge(p, node)
         for p, result in (*zip(carried, bodies[-1].results), *((p, p) for p in changed)):
             self.back(result, entries.get(p.name))
         self.end_box(indent)

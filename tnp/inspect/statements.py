@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
+import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,10 @@ __all__ = [
     "statements_of",
     "time_text",
 ]
+
+
+#: the functions that compare what an opaque call gives with what was found while it was traced
+_CHECKED = re.compile(r"\bchecked\w*\(")
 
 
 class Statement(NamedTuple):
@@ -63,10 +68,12 @@ def statement_of(b: BoundSymbol, depth: int = 0) -> Statement:
 
 def _text(b: BoundSymbol) -> str:
     lines = bound_symbol_lines(b, {}, comments=False)
+    if b.sym is prims.while_loop:  # its condition may take statements, which stand in the loop
+        return f"while {literal(bodies_of(b)[0].results[0], {})}:"
     if is_control_flow(b):  # before a loop stand its variables
         return next((line for line in lines if line.endswith(":")), lines[0])
     line = lines[-1]
-    return line if "checked(" not in line else _unchecked(b, line)
+    return _unchecked(b, line) if _CHECKED.search(line) else line
 
 
 def _unchecked(b: BoundSymbol, line: str) -> str:

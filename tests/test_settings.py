@@ -287,6 +287,13 @@ def test_the_first_operation_that_makes_a_nan_is_named(f, args, operation, line)
     assert_same(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_functions_for_fusing_executors_alone_are_checked():
+    jitted = tnp.jit(lambda x: np.log(x) + 1, executors=["llvm"], always_executors=[], strict=True)
+    with tnp.debug_nans(), pytest.raises(FloatingPointError, match="log makes -inf"):
+        jitted(np.zeros(3))
+
+
 def test_values_that_were_not_finite_before_are_left_alone():
     def f(x, y):
         return np.where(np.isnan(x), y, x * 2) + np.full(3, np.inf)

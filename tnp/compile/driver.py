@@ -20,7 +20,7 @@ from tnp.capture.speculation.value_specialization import GuardEvaluator, ValuePr
 from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.core import prims
-from tnp.core.proxies import Proxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
 from tnp.executors import registry
@@ -106,8 +106,10 @@ def compile_captured(
 
 
 def _unfused(selection: ExecutorSelection, trace: Trace) -> list[Any]:
-    """The executors that run operations one by one."""
-    return [e for e in selection.for_trace(trace) if not e.is_fusing]
+    """The executors that run operations one by one, behind them those that run everything."""
+    found = [e for e in selection.for_trace(trace) if not e.is_fusing]
+    languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+    return [*found, *(e for e in registry.get_always_executors(languages) if e not in found)]
 
 
 def backend_of(executors: Iterable[Any]) -> Backend:

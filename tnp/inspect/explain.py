@@ -52,8 +52,8 @@ def explain(f: Any, /, *args: Any, **kwargs: Any) -> Explanation:
     what is compiled.
 
     With arguments, such a call is measured: compiled and eager, each statement, and each line that Python runs. It is called for some
-    tenths of a second, each time with copies of the arguments; other effects happen at each call. Eager calls are left out where
-    they may take very long.
+    tenths of a second, each time with copies of the arguments; other effects happen at each call. While eager calls are measured, all
+    jitted functions of the process run eagerly. Eager calls are left out where they may take very long.
 
     Raises ``TypeError`` if ``f`` is not a jitted function, and what the call raises.
 

@@ -133,7 +133,12 @@ def _normal(line: str) -> str:
 def _entry_at(place: UserLocation) -> TracebackType:
     """An entry of a traceback at a user's line: that of code which raises there."""
     line, column, end_line, end_column = place.place
-    at: dict[str, Any] = {"lineno": line or place.line, "col_offset": column or 0, "end_lineno": end_line, "end_col_offset": end_column}
+    at: dict[str, Any] = {
+        "lineno": line or place.line,
+        "col_offset": column or 0,
+        "end_lineno": end_line,
+        "end_col_offset": end_column,
+    }
     statement = ast.Raise(ast.Name("error", ast.Load(), **at), None, **at)
     code = compile(ast.Module([statement], []), place.filename, "exec")
     try:

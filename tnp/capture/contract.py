@@ -132,7 +132,7 @@ def _is_code(x: Any) -> bool:
         return False
     if _is_cached_function(x):
         return True
-    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x):
+    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x) or NUMPY.is_part(x):
         return True
     return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
 

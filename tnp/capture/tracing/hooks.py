@@ -234,6 +234,9 @@ class Runtime(ControlFlow):
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if isinstance(f, type):
             return self._construct(f, args, kwargs)
+        symbol = NUMPY.symbol_of(f)  # SciPy's: functions of classes of its own, and methods
+        if symbol is not None:
+            return self._call_numpy(f, symbol, args, kwargs)
         inner = getattr(f, "__tnp_function__", None)
         if inner is not None:
             return self.call(inner, *args, **kwargs)

@@ -1,6 +1,7 @@
 """The SciPy language: functions of SciPy on NumPy's arrays, as operations of the trace.
 
-Nothing here imports SciPy: a function is looked up once a program calls one, and then SciPy is loaded.
+Nothing here imports SciPy: a function is looked up once a program calls one, and then SciPy is loaded. :mod:`registry` says how
+functions become operations.
 """
 
 from __future__ import annotations
@@ -9,11 +10,17 @@ import sys
 from typing import Any
 
 from tnp.core.symbol import Symbol
-from tnp.lang.scipy import special
+from tnp.lang.scipy import registry, special
 
-__all__ = ["symbol_of"]
+__all__ = ["call_of", "is_part", "symbol_of"]
 
 
 def symbol_of(function: Any) -> Symbol | None:
     """The symbol of one of SciPy's functions; ``None`` if the language lacks it."""
-    return special.symbol_of(function) if "scipy.special" in sys.modules else None
+    if "scipy" not in sys.modules:
+        return None
+    found = special.symbol_of(function) if "scipy.special" in sys.modules else None
+    return found or registry.symbol_of(function)
+
+
+call_of, is_part = registry.call_of, registry.is_part

@@ -60,6 +60,10 @@ class NumpyLibrary(Operators, Subscripts):
         """The symbol of one of NumPy's functions or ufuncs, or of SciPy's; ``None`` if the languages lack it."""
         return lnp.symbol_of(function) or scipy.symbol_of(function)
 
+    def is_part(self, x: Any) -> bool:
+        """Whether ``x`` is one of SciPy's functions that are objects of a class of their own, or an object with methods that are operations."""
+        return scipy.is_part(x)
+
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""
         return by_id[symbol.id].factory
@@ -88,6 +92,8 @@ class NumpyLibrary(Operators, Subscripts):
         return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if symbol.id.startswith("scipy."):
+            return tracer.call(scipy.call_of(symbol), args, kwargs)
         function = operator.attrgetter(symbol.id.removeprefix("numpy."))(np)
         return run_opaquely(tracer, function, args, kwargs)
 
@@ -132,6 +138,8 @@ class NumpyLibrary(Operators, Subscripts):
             check_where(function, args, kwargs)
         symbol = self.symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
+            if symbol is not None and symbol.id.startswith("scipy."):
+                return self.opaque_call(tracer, symbol, args, kwargs)
             return run_opaquely(tracer, function, args, kwargs)
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)

@@ -8,10 +8,7 @@ With the option ``prims`` it does not claim functions of the language: it decomp
 
 from __future__ import annotations
 
-import functools
-import inspect
 import itertools
-import sys
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, cast
@@ -26,7 +23,7 @@ from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
-from tnp.executors.numpy import kernels
+from tnp.executors.numpy import kernels, scipy_calls
 from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.registry import register_executor
 from tnp.executors.shared.array_expressions import (
@@ -97,7 +94,11 @@ class NumpyExecutor(OperatorExecutor):
             elif kind == "scipy" and not sym.is_prim and not self._whole_functions:
                 found = Implementation(decomposes=True)
             elif kind in ("scipy", "scipy_call"):
-                found = _of_scipy(sym, name)
+                function = scipy_calls.function_of(sym, name)
+                if function is not None:
+                    found = Implementation(
+                        _symbol(sym.name, sym.meta, sym.tags, scipy_calls.print_call, function), _on_cpu
+                    )
             elif kind == "generator":
                 found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
             if found is not None:
@@ -253,57 +254,6 @@ def checked(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
         for e, v in zip(expected, value):
             checked(name, e, v, *arguments)
     return value
-
-
-def own_memory(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
-    """``value``, which a function of SciPy's returned for ``arguments``, in memory of its own. Raises :class:`LateGuardFailed` if it is not
-    what the program expects."""
-    if isinstance(expected, tuple):
-        if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
-            raise LateGuardFailed(f"{name} returned {value.dtype}{list(np.shape(value))}, which depends on values")
-        return value.copy() if any(np.may_share_memory(value, a) for a in arguments) else value
-    if isinstance(expected, list):
-        return [own_memory(name, e, v, *arguments) for e, v in zip(expected, value)]
-    return value
-
-
-def _without_overwriting(function: Any) -> Any:
-    """``function``, which may leave its arguments changed where ``overwrite_…`` is passed, with arguments that stay as they are."""
-    try:
-        parameters = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        parameters = []
-    first = next((i for i, p in enumerate(parameters) if p.startswith("overwrite_")), None)
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        kwargs = {k: v for k, v in kwargs.items() if not k.startswith("overwrite_")}
-        if first is not None and len(args) > first:
-            args = tuple(False if p.startswith("overwrite_") else a for a, p in zip(args, parameters))
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _of_scipy(sym: Symbol, name: str) -> Implementation | None:
-    """SciPy's own function."""
-    found: Any = sys.modules["scipy"]
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is None:
-        return None
-    if isinstance(found, np.ufunc):
-        return Implementation(_symbol(sym.name, sym.meta, sym.tags, None, found), checker=_on_cpu)
-
-    @_statement
-    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
-        text = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
-        context["own_memory"] = own_memory
-        arrays = dict.fromkeys(literal(p, context) for p in bsym.flat_inputs if isinstance(p, TensorProxy))
-        return f"own_memory({', '.join([repr(name), literal(_metadata(bsym.output), context), text, *arrays])})"
-
-    op = _symbol(sym.name, sym.meta, sym.tags, printer, _without_overwriting(found))
-    return Implementation(op, checker=_on_cpu)
 
 
 def _opaque(sym: Symbol, name: str) -> Implementation | None:

@@ -40,6 +40,7 @@ __all__ = [
     "function_of",
     "is_part",
     "namespace_of",
+    "own_call",
     "scipycall",
     "scipysymbol",
     "status_of",
@@ -117,15 +118,25 @@ def scipycall(
     return decorate
 
 
-def by_dry_run(module: str, names: str, *, dummy: Callable[[TensorProxy], Any] | None = None) -> None:
+def own_call(name: str, fn: Callable[..., Any], meta: Callable[..., Any]) -> Symbol:
+    """An operation that is a call of ``fn``, a function of no name in SciPy. ``meta`` takes proxies and gives those of the results."""
+    symbol = _call(name, meta, (OpTags.MAY_RAISE,), fn)
+    by_id[symbol.id] = NumpyFunction(symbol, name, "scalar", False, False, Out())
+    return symbol
+
+
+def by_dry_run(
+    module: str, names: str, *, dummy: Callable[[TensorProxy], Any] | None = None, guarded: bool = False
+) -> None:
     """Declares functions of ``scipy.<module>``, named with spaces between them: equal dtypes and shapes of arguments give equal ones of
-    results. ``dummy`` makes the data that stands for an array in a dry run (default: :func:`dummy_of`)."""
+    results. ``dummy`` makes the data that stands for an array in a dry run (default: :func:`dummy_of`). Those that are ``guarded`` give
+    others for some values: a program that calls one starts over, eagerly, where a dry run was wrong, so none stands in a loop."""
     for short in names.split():
         name = f"{module}.{short}"
-        _defined[name] = call_symbol(name, dummy)
+        _defined[name] = call_symbol(name, dummy, guarded=guarded)
 
 
-def call_symbol(name: str, dummy: Callable[[TensorProxy], Any] | None = None) -> Symbol:
+def call_symbol(name: str, dummy: Callable[[TensorProxy], Any] | None = None, *, guarded: bool = False) -> Symbol:
     """The operation that calls ``scipy.<name>``, with results as a dry run has them."""
     known = _calls.get(name)
     if known is None:
@@ -134,16 +145,24 @@ def call_symbol(name: str, dummy: Callable[[TensorProxy], Any] | None = None) ->
         def meta(*args: Any, **kwargs: Any) -> Any:
             return _dry_run(name, remembered, dummy or dummy_of, args, kwargs)
 
-        known = _calls[name] = _call(name, meta, (OpTags.MAY_RAISE,))
+        tags = (OpTags.MAY_RAISE, OpTags.LATE_GUARD) if guarded else (OpTags.MAY_RAISE,)
+        known = _calls[name] = _call(name, meta, tags)
         by_id[known.id] = NumpyFunction(known, name, "scalar", False, False, Out())
     return known
 
 
-def _call(name: str, meta: Callable[..., Any], tags: Iterable[OpTags]) -> Symbol:
+def _call(name: str, meta: Callable[..., Any], tags: Iterable[OpTags], fn: Callable[..., Any] | None = None) -> Symbol:
     path, _, short = name.rpartition(".")
     # Another id than a definition's: gradients of a call are not those of the definition.
     return Symbol(
-        short, meta, id=f"scipy_call.{name}", is_prim=True, tags=tags, namespace=namespace_of(path), language=language
+        short,
+        meta,
+        id=f"scipy_call.{name}",
+        is_prim=True,
+        tags=tags,
+        namespace=namespace_of(path),
+        language=language,
+        fn=fn,
     )
 
 
@@ -151,11 +170,12 @@ def _call(name: str, meta: Callable[..., Any], tags: Iterable[OpTags]) -> Symbol
 
 
 def dummy_of(p: TensorProxy) -> Any:
-    """Data that most functions take: increasing numbers in one dimension, matrices with a strong diagonal in more."""
+    """Data that most functions take: increasing numbers in one dimension, positive definite matrices in more."""
     shape = sizes.concrete(p.shape, "a dry run")
     dtype = to_numpy_dtype(p.dtype)
     if len(shape) < 2:
-        made = np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape).astype(dtype)
+        # Integers may be positions, which begin at 0.
+        made = (np.arange(np.prod(shape, dtype=int)) + (dtype.kind not in "iu")).reshape(shape).astype(dtype)
     else:
         eye = np.eye(*shape[-2:]) * (max(shape[-2:]) + 1)
         made = np.broadcast_to(eye + 0.5 * np.ones(shape[-2:]), shape).astype(dtype)
@@ -206,10 +226,8 @@ def _dry_run(
                 result = function_of(name)(*concrete, **keywords)
             except Exception as error:
                 raise NeedsEager(f"a dry run of scipy.{name} on dummy data raised {error!r}") from error
-        if not _is_overwriting(kwargs) and any(
-            not np.array_equal(now, before) for now, before in zip(made[::2], made[1::2])
-        ):
-            raise NeedsEager(f"scipy.{name} changes its argument")
+        if not any(k.startswith("overwrite_") for k in kwargs):
+            _check_apart(name, made, result)
         remembered[key] = result
     return proxy_of(remembered[key], f"scipy.{name}")
 
@@ -218,8 +236,15 @@ def _known_integer(p: Proxy) -> Any:
     return p.known() if isinstance(p, NumberProxy) and p.python_type in (int, bool) else p
 
 
-def _is_overwriting(kwargs: dict[str, Any]) -> bool:
-    return any(k.startswith("overwrite") for k in kwargs)
+def _check_apart(name: str, made: list[Any], result: Any) -> None:
+    """Raises :class:`NeedsEager` for a function that changed one of its arguments, or returned its memory. ``made`` are the arguments,
+    each followed by a copy from before."""
+    for now, before in zip(made[::2], made[1::2]):
+        if not np.array_equal(now, before):
+            raise NeedsEager(f"scipy.{name} changes its argument")
+        for r in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(r, np.ndarray) and np.may_share_memory(now, r):
+                raise NeedsEager(f"scipy.{name} returns its argument's memory")
 
 
 # Looking functions up

@@ -13,7 +13,7 @@ from tnp.capture.libraries.base import library_of_value, register
 from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
-from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts
@@ -141,6 +141,8 @@ class NumpyLibrary(Operators, Subscripts):
             if symbol is not None and symbol.id.startswith("scipy."):
                 return self.opaque_call(tracer, symbol, args, kwargs)
             return run_opaquely(tracer, function, args, kwargs)
+        if OpTags.LATE_GUARD in symbol.tags:
+            check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":

@@ -1,0 +1,46 @@
+"""Functions of ``scipy.linalg`` that are calls of SciPy's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core import clang
+from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy.linalg.operands import adjoint
+from tnp.lang.scipy.linalg.operands import covered, dtype_of, matrix
+from tnp.lang.scipy.registry import by_dry_run, scipycall
+
+__all__ = ["expm"]
+
+
+@scipycall("linalg.expm")
+def expm(A: Any) -> TensorProxy:
+    """The exponential of each matrix. The gradient is by the exponential of a block matrix: Najfeld and Havel, Derivatives of the
+    matrix exponential and their computation (1995)."""
+    covered(isinstance(A, TensorProxy))
+    a = matrix(A, False, square=True)
+    return TensorProxy(like=a, dtype=dtype_of("linalg.expm", a))
+
+
+def _pull_expm(cotangents: Any, wanted: Any, args: Any, kwargs: Any) -> list[TensorProxy]:
+    a, g = adjoint(clang.convert(args[0], cotangents[0].dtype)), cotangents[0]
+    n = a.shape[-1]
+    top = clang.concatenate([a, g], a.ndim - 1)
+    bottom = clang.concatenate([clang.full_like(a, 0), a], a.ndim - 1)
+    whole = expm(clang.concatenate([top, bottom], a.ndim - 2))
+    corner = clang.slice_dim(clang.slice_dim(whole, 0, n, dim=a.ndim - 2), n, 2 * n, dim=a.ndim - 1)
+    return [clang.convert(corner, args[0].dtype)]
+
+
+expm.pulls_back = _pull_expm  # type: ignore[assignment]
+
+by_dry_run(
+    "linalg",
+    "bandwidth cdf2rdf cho_solve_banded cholesky_banded companion convolution_matrix coshm cosm cossin dft diagsvd eig_banded eigvals "
+    "eigh_tridiagonal eigvals_banded eigvalsh_tridiagonal expm_cond expm_frechet fiedler fiedler_companion hadamard helmert hessenberg "
+    "hilbert invhilbert invpascal ishermitian issymmetric khatri_rao ldl leslie lu lu_factor lu_solve matmul_toeplitz matrix_balance "
+    "orthogonal_procrustes pascal pinvh polar qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur sinhm sinm "
+    "solve_banded solve_circulant solve_continuous_are solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov "
+    "solve_lyapunov solve_sylvester solve_toeplitz solveh_banded subspace_angles tanhm tanm",
+)
+by_dry_run("linalg", "eig fractional_matrix_power logm lstsq null_space orth signm sqrtm", guarded=True)

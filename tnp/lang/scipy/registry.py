@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ MODULES = {
 }
 _IMPORT = "import tnp.lang.scipy as lsp"
 
+#: makes the data that stands for an array in a dry run
+Dummy = Callable[[TensorProxy], Any]
 #: by name below ``scipy``: definitions, and calls
 _defined: dict[str, Symbol] = {}
 _calls: dict[str, Symbol] = {}
@@ -125,25 +127,23 @@ def own_call(name: str, fn: Callable[..., Any], meta: Callable[..., Any]) -> Sym
     return symbol
 
 
-def by_dry_run(
-    module: str, names: str, *, dummy: Callable[[TensorProxy], Any] | None = None, guarded: bool = False
-) -> None:
+def by_dry_run(module: str, names: str, *, dummies: Sequence[Dummy] = (), guarded: bool = False) -> None:
     """Declares functions of ``scipy.<module>``, named with spaces between them: equal dtypes and shapes of arguments give equal ones of
-    results. ``dummy`` makes the data that stands for an array in a dry run (default: :func:`dummy_of`). Those that are ``guarded`` give
+    results. ``dummies`` make the data that stands for an array in a dry run, each tried if the function raises for the one before. Those that are ``guarded`` give
     others for some values: a program that calls one starts over, eagerly, where a dry run was wrong, so none stands in a loop."""
     for short in names.split():
         name = f"{module}.{short}"
-        _defined[name] = call_symbol(name, dummy, guarded=guarded)
+        _defined[name] = call_symbol(name, dummies, guarded=guarded)
 
 
-def call_symbol(name: str, dummy: Callable[[TensorProxy], Any] | None = None, *, guarded: bool = False) -> Symbol:
+def call_symbol(name: str, dummies: Sequence[Dummy] = (), *, guarded: bool = False) -> Symbol:
     """The operation that calls ``scipy.<name>``, with results as a dry run has them."""
     known = _calls.get(name)
     if known is None:
         remembered: dict[Hashable, Any] = {}
 
         def meta(*args: Any, **kwargs: Any) -> Any:
-            return _dry_run(name, remembered, dummy or dummy_of, args, kwargs)
+            return _dry_run(name, remembered, dummies or (dummy_of, random_of), args, kwargs)
 
         tags = (OpTags.MAY_RAISE, OpTags.LATE_GUARD) if guarded else (OpTags.MAY_RAISE,)
         known = _calls[name] = _call(name, meta, tags)
@@ -182,6 +182,13 @@ def dummy_of(p: TensorProxy) -> Any:
     return made[()] if p.scalar else made
 
 
+def random_of(p: TensorProxy) -> Any:
+    """Data without any structure, positive."""
+    shape, dtype = sizes.concrete(p.shape, "a dry run"), to_numpy_dtype(p.dtype)
+    made = (np.random.default_rng(0).uniform(1, 100, shape) / (1 if dtype.kind in "iu" else 50)).astype(dtype)
+    return made[()] if p.scalar else made
+
+
 #: kinds of arguments that stay as they are in a dry run
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, range, np.generic, np.dtype)
 
@@ -203,33 +210,40 @@ def _key(x: Any) -> Hashable:
     return type(x), x
 
 
-def _dry_run(
-    name: str, remembered: dict[Hashable, Any], dummy: Callable[[TensorProxy], Any], args: Any, kwargs: Any
-) -> Any:
-    """The proxies of the results that ``scipy.<name>`` gives for dummy data."""
+def _dry_run(name: str, remembered: dict[Hashable, Any], dummies: Sequence[Dummy], args: Any, kwargs: Any) -> Any:
+    """The proxies of the results that ``scipy.<name>`` gives for dummy data: for the first that it takes."""
     args, kwargs = map_proxies(_known_integer, (args, kwargs))
     key = _key((args, kwargs))
     if key not in remembered:
-        made: list[Any] = []
-
-        def make(p: Proxy) -> Any:
-            if isinstance(p, TensorProxy):
-                value = dummy(p)
-                made.extend([value, np.copy(value)] if isinstance(value, np.ndarray) else ())
-                return value
-            assert isinstance(p, NumberProxy)
-            return p.python_type(1)
-
-        concrete, keywords = map_proxies(make, (args, kwargs))
-        with quiet(), np.errstate(all="ignore"):
+        failures: list[Exception] = []
+        for dummy in dummies:
             try:
-                result = function_of(name)(*concrete, **keywords)
+                remembered[key] = _tried(name, dummy, args, kwargs)
+                break
             except Exception as error:
-                raise NeedsEager(f"a dry run of scipy.{name} on dummy data raised {error!r}") from error
-        if not any(k.startswith("overwrite_") for k in kwargs):
-            _check_apart(name, made, result)
-        remembered[key] = result
+                failures.append(error)
+        else:
+            raise NeedsEager(f"a dry run of scipy.{name} on dummy data raised {failures[0]!r}") from failures[0]
     return proxy_of(remembered[key], f"scipy.{name}")
+
+
+def _tried(name: str, dummy: Dummy, args: Any, kwargs: Any) -> Any:
+    made: list[Any] = []
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            value = dummy(p)
+            made.extend([value, np.copy(value)] if isinstance(value, np.ndarray) else ())
+            return value
+        assert isinstance(p, NumberProxy)
+        return p.python_type(1)
+
+    concrete, keywords = map_proxies(make, (args, kwargs))
+    with quiet(), np.errstate(all="ignore"):
+        result = function_of(name)(*concrete, **keywords)
+    if not any(k.startswith("overwrite_") for k in kwargs):
+        _check_apart(name, made, result)
+    return result
 
 
 def _known_integer(p: Proxy) -> Any:

@@ -92,6 +92,8 @@ class NumpyLibrary(Operators, Subscripts):
         return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if symbol.id.startswith("scipy_call."):
+            raise NeedsEager(f"scipy.{symbol.id.partition('.')[2]} of such arguments is not compiled")
         if symbol.id.startswith("scipy."):
             return tracer.call(scipy.call_of(symbol), args, kwargs)
         function = operator.attrgetter(symbol.id.removeprefix("numpy."))(np)

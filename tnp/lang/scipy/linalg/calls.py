@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang
+import numpy as np
+
+from tnp.core import clang, sizes
 from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import adjoint
 from tnp.lang.scipy.linalg.operands import covered, dtype_of, matrix
 from tnp.lang.scipy.registry import by_dry_run, scipycall
@@ -36,11 +39,30 @@ expm.pulls_back = _pull_expm  # type: ignore[assignment]
 
 by_dry_run(
     "linalg",
-    "bandwidth cdf2rdf cho_solve_banded cholesky_banded companion convolution_matrix coshm cosm cossin dft diagsvd eig_banded eigvals "
-    "eigh_tridiagonal eigvals_banded eigvalsh_tridiagonal expm_cond expm_frechet fiedler fiedler_companion hadamard helmert hessenberg "
+    "bandwidth cdf2rdf companion convolution_matrix coshm cosm cossin dft diagsvd eigvals "
+    "eigh_tridiagonal eigvalsh_tridiagonal expm_cond expm_frechet fiedler fiedler_companion hadamard helmert hessenberg "
     "hilbert invhilbert invpascal ishermitian issymmetric khatri_rao ldl leslie lu lu_factor lu_solve matmul_toeplitz matrix_balance "
     "orthogonal_procrustes pascal pinvh polar qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur sinhm sinm "
     "solve_banded solve_circulant solve_continuous_are solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov "
-    "solve_lyapunov solve_sylvester solve_toeplitz solveh_banded subspace_angles tanhm tanm",
+    "solve_lyapunov solve_sylvester solve_toeplitz subspace_angles tanhm tanm",
+)
+
+
+def _diagonal_in(row: int) -> Any:
+    """Data for the bands of a positive definite matrix, whose diagonal is in one row."""
+
+    def dummy(p: TensorProxy) -> Any:
+        made = np.ones(sizes.concrete(p.shape, "a dry run"), to_numpy_dtype(p.dtype))
+        if made.ndim > 1:
+            made[..., row, :] = 4 * made.shape[-2]
+        return made
+
+    return dummy
+
+
+by_dry_run(
+    "linalg",
+    "cho_solve_banded cholesky_banded eig_banded eigvals_banded solveh_banded",
+    dummies=(_diagonal_in(-1), _diagonal_in(0)),
 )
 by_dry_run("linalg", "eig fractional_matrix_power logm lstsq null_space orth signm sqrtm", guarded=True)

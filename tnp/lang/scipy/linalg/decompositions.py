@@ -14,6 +14,11 @@ from tnp.lang.scipy.registry import scipysymbol
 __all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
 
 
+def _several(a: TensorProxy, *results: TensorProxy, matrices: int = 2) -> Any:
+    """Results for ``a``: for a stack of matrices SciPy returns a list."""
+    return results if a.ndim == matrices else list(results)
+
+
 def _factor(name: str, a: Any, lower: bool, check_finite: Any) -> tuple[TensorProxy, TensorProxy]:
     """The triangular factor of positive definite matrices, zeros beside it, and the matrices."""
     a = matrix(a, check_finite, square=True)
@@ -45,7 +50,7 @@ def svd(
     covered(lapack_driver in ("gesdd", "gesvd"))
     a = matrix(a, check_finite)
     u, s, vh = prims.svd(clang.convert(a, dtype_of("linalg.svd", a)), flag(full_matrices) and flag(compute_uv))
-    return (u, s, vh) if flag(compute_uv) else s
+    return _several(a, u, s, vh) if flag(compute_uv) else s
 
 
 @scipysymbol("linalg.svdvals", tags=MAY_RAISE)
@@ -72,7 +77,7 @@ def eigh(
 ) -> Any:  # fmt: skip
     """Ascending eigenvalues and orthonormal eigenvectors of Hermitian matrices, of which one triangle is read."""
     values, vectors = _eigh(a, b, lower, type, check_finite, subset_by_index, subset_by_value)
-    return values if flag(eigvals_only) else (values, vectors)
+    return values if flag(eigvals_only) else _several(values, values, vectors, matrices=1)
 
 
 @scipysymbol("linalg.eigvalsh", tags=MAY_RAISE)

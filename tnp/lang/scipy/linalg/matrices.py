@@ -89,7 +89,7 @@ def circulant(c: Any) -> TensorProxy:
 @scipysymbol("linalg.block_diag")
 def block_diag(*arrs: Any) -> TensorProxy:
     """The matrices on the diagonal of one, zeros beside them; vectors and numbers are rows."""
-    blocks = promote(*arrs) if arrs else []
+    blocks = promote(*map(as_array, arrs)) if arrs else []
     covered(bool(blocks) and all(b.ndim <= 2 and sizes.is_known(b.shape) for b in blocks))
     blocks = [clang.reshape(b, (1, -1 if b.ndim else 1)) if b.ndim < 2 else b for b in blocks]
     width = sum(b.shape[1] for b in blocks)

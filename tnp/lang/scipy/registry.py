@@ -18,6 +18,7 @@ import importlib
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,11 @@ __all__ = [
     "call_symbol",
     "function_of",
     "is_part",
+    "method_of",
     "namespace_of",
     "own_call",
     "scipycall",
+    "scipymethod",
     "scipysymbol",
     "status_of",
     "symbol_of",
@@ -66,6 +69,9 @@ Dummy = Callable[[TensorProxy], Any]
 #: by name below ``scipy``: definitions, and calls
 _defined: dict[str, Symbol] = {}
 _calls: dict[str, Symbol] = {}
+#: methods by their names below ``scipy``, and by the classes that have been loaded
+_methods_by_name: dict[str, Method] = {}
+_methods: dict[tuple[type, str], Method] = {}
 #: by the id of a function (of a bound method: the ids of its object and its function), the function and its symbol
 _by_function: dict[Any, tuple[Any, Symbol]] = {}
 #: by the id of an object whose bound methods are operations, the object
@@ -149,6 +155,39 @@ def call_symbol(name: str, dummies: Sequence[Dummy] = (), *, guarded: bool = Fal
         known = _calls[name] = _call(name, meta, tags)
         by_id[known.id] = NumpyFunction(known, name, "scalar", False, False, Out())
     return known
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of objects of a class of SciPy's, as an operation. ``read(get)`` gives what of the object's state the operation takes as its
+    first argument: ``get(*names)`` is the first attribute of these names that it has, ``None`` without any."""
+
+    symbol: Symbol
+    read: Callable[[Callable[..., Any]], Any]
+
+
+def scipymethod(
+    names: str, read: Callable[[Callable[..., Any]], Any], *, returns: Returns = "array"
+) -> Callable[[Callable[..., Any]], Symbol]:
+    """Makes a function the definition of methods, named with spaces between them (``"interpolate.PPoly.__call__"``). It takes the state that
+    ``read`` gives (:class:`Method`), and then the method's arguments. Objects of subclasses have methods of their own."""
+
+    def decorate(f: Callable[..., Any]) -> Symbol:
+        path, _, _ = names.split()[0].rpartition(".")
+        symbol = npsymbol(f"{path.partition('.')[0]}.{f.__name__}", returns=returns, id_prefix="scipy_method")(f)
+        symbol.namespace = namespace_of(path.partition(".")[0])
+        _methods_by_name.update(dict.fromkeys(names.split(), Method(symbol, read)))
+        return symbol
+
+    return decorate
+
+
+def method_of(kind: type, name: str) -> Method | None:
+    """The operation that a method of a class of SciPy's is; ``None`` if the language lacks it."""
+    if not kind.__module__.startswith("scipy."):
+        return None
+    _read_loaded()
+    return _methods.get((kind, name))
 
 
 def _call(name: str, meta: Callable[..., Any], tags: Iterable[OpTags], fn: Callable[..., Any] | None = None) -> Symbol:
@@ -290,6 +329,11 @@ def _read_loaded() -> None:
             if error.name != definitions:
                 raise
         prefix = loaded.removeprefix("scipy.") + "."
+        for name, method in _methods_by_name.items():
+            owner, _, short = name.rpartition(".")
+            kind = function_of(owner) if name.startswith(prefix) else None
+            if isinstance(kind, type):
+                _methods[kind, short] = method
         for name, symbol in _defined.items():
             function = function_of(name) if name.startswith(prefix) else None
             if callable(function):
@@ -315,6 +359,8 @@ def is_part(x: Any) -> bool:
 
 def status_of(name: str) -> str:
     """``"native"``, ``"call"`` or ``"python"``: what a program makes of a call of ``scipy.<name>``."""
+    if name in _methods_by_name or f"{name}.__call__" in _methods_by_name:
+        return "native"
     symbol = _defined.get(name)
     if symbol is None:
         return "python"

@@ -64,6 +64,10 @@ class NumpyLibrary(Operators, Subscripts):
         """Whether ``x`` is one of SciPy's functions that are objects of a class of their own, or an object with methods that are operations."""
         return scipy.is_part(x)
 
+    def method_of(self, kind: type, name: str) -> Any:
+        """What a method of a class of SciPy's is as an operation (:class:`~tnp.lang.scipy.registry.Method`), or ``None``."""
+        return scipy.method_of(kind, name)
+
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""
         return by_id[symbol.id].factory
@@ -92,7 +96,7 @@ class NumpyLibrary(Operators, Subscripts):
         return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if symbol.id.startswith("scipy_call."):
+        if symbol.id.startswith(("scipy_call.", "scipy_method.")):
             raise NeedsEager(f"scipy.{symbol.id.partition('.')[2]} of such arguments is not compiled")
         if symbol.id.startswith("scipy."):
             return tracer.call(scipy.call_of(symbol), args, kwargs)

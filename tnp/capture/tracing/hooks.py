@@ -27,7 +27,8 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
-from tnp.capture.objects.namespaces import attribute, builtin, check_owner, first_attribute, imported
+from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
+from tnp.capture.objects.scipy_objects import call_method
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
@@ -248,10 +249,9 @@ class Runtime(ControlFlow):
         own_call = getattr(kind, "__tnp_call__", None) or type(f).__dict__.get("__tnp_call__")
         if own_call is not None:
             return own_call(f, *args, **kwargs)
-        method = NUMPY.method_of(kind, "__call__")
+        method = NUMPY.methods_of(kind).get("__call__")
         if method is not None:
-            state = method.read(functools.partial(first_attribute, f))
-            return active.current().call(method.symbol, (state, *args), kwargs)
+            return call_method(method, f, args, kwargs)
         called: Any = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
         if is_followed(called):
             if is_shadow(f):

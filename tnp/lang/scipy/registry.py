@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ __all__ = [
     "call_symbol",
     "function_of",
     "is_part",
-    "method_of",
+    "methods_of",
     "namespace_of",
     "own_call",
     "scipycall",
@@ -71,7 +71,7 @@ _defined: dict[str, Symbol] = {}
 _calls: dict[str, Symbol] = {}
 #: methods by their names below ``scipy``, and by the classes that have been loaded
 _methods_by_name: dict[str, Method] = {}
-_methods: dict[tuple[type, str], Method] = {}
+_methods: dict[type, dict[str, Method]] = {}
 #: by the id of a function (of a bound method: the ids of its object and its function), the function and its symbol
 _by_function: dict[Any, tuple[Any, Symbol]] = {}
 #: by the id of an object whose bound methods are operations, the object
@@ -182,12 +182,12 @@ def scipymethod(
     return decorate
 
 
-def method_of(kind: type, name: str) -> Method | None:
-    """The operation that a method of a class of SciPy's is; ``None`` if the language lacks it."""
+def methods_of(kind: type) -> Mapping[str, Method]:
+    """The methods of a class of SciPy's that are operations, by name."""
     if not kind.__module__.startswith("scipy."):
-        return None
+        return {}
     _read_loaded()
-    return _methods.get((kind, name))
+    return _methods.get(kind, {})
 
 
 def _call(name: str, meta: Callable[..., Any], tags: Iterable[OpTags], fn: Callable[..., Any] | None = None) -> Symbol:
@@ -333,7 +333,7 @@ def _read_loaded() -> None:
             owner, _, short = name.rpartition(".")
             kind = function_of(owner) if name.startswith(prefix) else None
             if isinstance(kind, type):
-                _methods[kind, short] = method
+                _methods.setdefault(kind, {})[short] = method
         for name, symbol in _defined.items():
             function = function_of(name) if name.startswith(prefix) else None
             if callable(function):

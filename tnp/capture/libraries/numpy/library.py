@@ -64,9 +64,9 @@ class NumpyLibrary(Operators, Subscripts):
         """Whether ``x`` is one of SciPy's functions that are objects of a class of their own, or an object with methods that are operations."""
         return scipy.is_part(x)
 
-    def method_of(self, kind: type, name: str) -> Any:
-        """What a method of a class of SciPy's is as an operation (:class:`~tnp.lang.scipy.registry.Method`), or ``None``."""
-        return scipy.method_of(kind, name)
+    def methods_of(self, kind: type) -> Any:
+        """The methods of a class of SciPy's that are operations (:class:`~tnp.lang.scipy.registry.Method`), by name."""
+        return scipy.methods_of(kind)
 
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""

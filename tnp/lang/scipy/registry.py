@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import sizes
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, RaisedWhileTracing
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
 from tnp.core.views import Returns
@@ -262,7 +262,8 @@ def _dry_run(name: str, remembered: dict[Hashable, Any], dummies: Sequence[Dummy
             except Exception as error:
                 failures.append(error)
         else:
-            raise NeedsEager(f"a dry run of scipy.{name} on dummy data raised {failures[0]!r}") from failures[0]
+            reason = f"a dry run of scipy.{name} on dummy data raised {failures[0]!r}"
+            raise RaisedWhileTracing(reason, failures[0]) from failures[0]
     return proxy_of(remembered[key], f"scipy.{name}")
 
 

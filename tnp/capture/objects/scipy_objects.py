@@ -20,10 +20,15 @@ def call_method(method: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str
     return active.current().call(method.symbol, (state, *args), kwargs)
 
 
-@functools.cache
+_known: dict[type, dict[str, Callable[..., Any]]] = {}
+
+
 def methods_of(kind: type) -> dict[str, Callable[..., Any]]:
     """The methods of a class of SciPy's that are operations, as those of stand-ins for its objects."""
-    return {name: _recorded(method) for name, method in NUMPY.methods_of(kind).items()}
+    operations = NUMPY.methods_of(kind)
+    if operations and kind not in _known:
+        _known[kind] = {name: _recorded(method) for name, method in operations.items()}
+    return _known.get(kind, {})
 
 
 def _recorded(method: Any) -> Callable[..., Any]:

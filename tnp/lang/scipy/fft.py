@@ -115,5 +115,5 @@ def _orthogonal(name: str, inverse: Symbol) -> Callable[..., list[TensorProxy]]:
 
 for _name in ("dct", "dst"):
     _forward, _backward = call_symbol(f"fft.{_name}"), call_symbol(f"fft.i{_name}")
-    _forward.pulls_back = _orthogonal(_name, _backward)  # type: ignore[assignment]
-    _backward.pulls_back = _orthogonal(f"i{_name}", _forward)  # type: ignore[assignment]
+    _forward.pulls_back = _orthogonal(_name, _backward)
+    _backward.pulls_back = _orthogonal(f"i{_name}", _forward)

@@ -211,7 +211,7 @@ def _checked(x: Any, low: Any, high: Any) -> Any:
 
 
 _in_range = own_call("interpolate.in_range", _checked, lambda x, low, high: TensorProxy(like=x))
-_in_range.pulls_back = lambda cotangents, wanted, args, kwargs: [cotangents[0] if i == 0 else None for i in wanted]  # type: ignore[assignment]
+_in_range.pulls_back = lambda cotangents, wanted, args, kwargs: [cotangents[0] if i == 0 else None for i in wanted]
 
 
 def _interpolant(get: Callable[..., Any]) -> dict[str, Any]:
@@ -291,7 +291,7 @@ def _checked_grid(xi: Any, *grid: Any) -> Any:
 
 
 _in_grid = own_call("interpolate.in_grid", _checked_grid, lambda xi, *grid: TensorProxy(like=xi))
-_in_grid.pulls_back = lambda cotangents, wanted, args, kwargs: [cotangents[0] if i == 0 else None for i in wanted]  # type: ignore[assignment]
+_in_grid.pulls_back = lambda cotangents, wanted, args, kwargs: [cotangents[0] if i == 0 else None for i in wanted]
 
 
 def _grid(get: Callable[..., Any]) -> dict[str, Any]:

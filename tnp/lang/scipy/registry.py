@@ -128,6 +128,7 @@ def scipycall(
 
 def own_call(name: str, fn: Callable[..., Any], meta: Callable[..., Any]) -> Symbol:
     """An operation that is a call of ``fn``, a function of no name in SciPy. ``meta`` takes proxies and gives those of the results."""
+    meta.__doc__ = meta.__doc__ or f"``{fn.__name__.lstrip('_')}``, called."
     symbol = _call(name, meta, (OpTags.MAY_RAISE,), fn)
     by_id[symbol.id] = NumpyFunction(symbol, name, "scalar", False, False, Out())
     return symbol
@@ -151,6 +152,7 @@ def call_symbol(name: str, dummies: Sequence[Dummy] = (), *, guarded: bool = Fal
         def meta(*args: Any, **kwargs: Any) -> Any:
             return _dry_run(name, remembered, dummies or (dummy_of, random_of), args, kwargs)
 
+        meta.__doc__ = f"``scipy.{name}``, called."
         tags = (OpTags.MAY_RAISE, OpTags.LATE_GUARD) if guarded else (OpTags.MAY_RAISE,)
         known = _calls[name] = _call(name, meta, tags)
         by_id[known.id] = NumpyFunction(known, name, "scalar", False, False, Out())
@@ -359,13 +361,17 @@ def is_part(x: Any) -> bool:
 
 
 def status_of(name: str) -> str:
-    """``"native"``, ``"call"`` or ``"python"``: what a program makes of a call of ``scipy.<name>``."""
-    if name in _methods_by_name or f"{name}.__call__" in _methods_by_name:
+    """``"native"``, ``"call"``, ``"guarded call"`` or ``"python"``: what a program makes of a call of ``scipy.<name>``, or of a method of an
+    object of that class."""
+    _read_loaded()
+    if any(method.startswith(f"{name}.") for method in _methods_by_name):
         return "native"
     symbol = _defined.get(name)
     if symbol is None:
         return "python"
-    return "call" if symbol.is_prim else "native"
+    if not symbol.is_prim:
+        return "native"
+    return "guarded call" if OpTags.LATE_GUARD in symbol.tags else "call"
 
 
 def call_of(symbol: Symbol) -> Symbol:

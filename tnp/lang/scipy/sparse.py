@@ -114,8 +114,8 @@ def _of_elements(format: str, data: TensorProxy, places: Any, left: TensorProxy,
     return prims.sum(each, (1,)) if each.ndim == 2 else each
 
 
-_product.pulls_back = _pull(False)  # type: ignore[assignment]
-_transposed_product.pulls_back = _pull(True)  # type: ignore[assignment]
+_product.pulls_back = _pull(False)
+_transposed_product.pulls_back = _pull(True)
 
 
 # Methods

@@ -3,7 +3,7 @@
 import importlib
 import importlib.util
 
-FAMILIES = (
+FAMILIES: tuple[str, ...] = (
     "elementwise",
     "ufuncs",
     "creation",

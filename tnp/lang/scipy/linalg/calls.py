@@ -35,7 +35,7 @@ def _pull_expm(cotangents: Any, wanted: Any, args: Any, kwargs: Any) -> list[Ten
     return [clang.convert(corner, args[0].dtype)]
 
 
-expm.pulls_back = _pull_expm  # type: ignore[assignment]
+expm.pulls_back = _pull_expm
 
 by_dry_run(
     "linalg",

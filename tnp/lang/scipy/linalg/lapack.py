@@ -7,9 +7,6 @@ runs tell.
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 from tnp.lang.scipy.registry import by_dry_run
 
 __all__: list[str] = []
@@ -21,11 +18,13 @@ _LAPACK = (
 ).split()
 
 
-def _routines(module: str) -> str:
-    loaded: Any = sys.modules[f"scipy.linalg.{module}"]
-    names = [n for n, f in vars(loaded).items() if type(f).__name__ == "fortran"]
-    return " ".join(n for n in names if module == "blas" or n[1:] in _LAPACK)
+_BLAS = (
+    "asum axpy copy dot dotc dotu gbmv gemm gemv ger gerc geru hbmv hemm hemv her her2 her2k herk hpmv hpr hpr2 nrm2 rot rotg rotm rotmg "
+    "sbmv scal spmv spr spr2 swap symm symv syr syr2 syr2k syrk tbmv tbsv tpmv tpsv trmm trmv trsm trsv"
+).split()
+#: those whose names begin in another way
+_OF_BLAS = ("csrot csscal dzasum dznrm2 icamax idamax isamax izamax scasum scnrm2 zdrot zdscal").split()
 
-
-for _module in ("blas", "lapack"):  # scipy.linalg has loaded both
-    by_dry_run(f"linalg.{_module}", _routines(_module))
+for _module, _names in (("blas", _BLAS), ("lapack", _LAPACK)):
+    by_dry_run(f"linalg.{_module}", " ".join(letter + name for letter in "sdcz" for name in _names))
+by_dry_run("linalg.blas", " ".join(_OF_BLAS))

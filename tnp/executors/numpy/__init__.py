@@ -91,7 +91,9 @@ class NumpyExecutor(OperatorExecutor):
                 found = _ufunc_method(sym)
             elif kind == "opaque":
                 found = _opaque(sym, name)
-            elif kind == "scipy" and not sym.is_prim and not self._whole_functions:
+            elif (
+                kind == "scipy" and not sym.is_prim and (not self._whole_functions or OpTags.BETTER_OPENED in sym.tags)
+            ):
                 found = Implementation(decomposes=True)
             elif kind in ("scipy", "scipy_call"):
                 function = scipy_calls.function_of(sym, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 import sys
 from typing import Any
@@ -46,6 +47,8 @@ def _without_overwriting(function: Any) -> Any:
         return function
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= first:
+            return function(*args)
         if kwargs:
             kwargs = {k: v for k, v in kwargs.items() if not k.startswith("overwrite_")}
         if len(args) > first:
@@ -58,7 +61,7 @@ def _without_overwriting(function: Any) -> Any:
 def _expected(output: Any) -> Any:
     """What a result has to look like: of arrays the shape, where it is known, and the dtype; of numbers the type."""
     if isinstance(output, TensorProxy):
-        return output.shape if sizes.is_known(output.shape) else None, output.dtype.name
+        return output.shape if sizes.is_known(output.shape) else None, np.dtype(output.dtype.name)
     if isinstance(output, NumberProxy):
         return output.python_type
     return [_expected(x) for x in output] if isinstance(output, (tuple, list)) else None
@@ -71,10 +74,13 @@ def own_memory(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
     """
     if isinstance(expected, tuple):
         shape, dtype = expected
-        if value.dtype.name != dtype or (shape is not None and value.shape != shape):
+        if value.dtype != dtype or (shape is not None and value.shape != shape):
             raise LateGuardFailed(f"scipy.{name} returned {value.dtype}{list(value.shape)}, which depends on values")
-        is_apart = not isinstance(value, np.ndarray) or not any(np.may_share_memory(value, a) for a in arguments)
-        return value if is_apart else value.copy()
+        if not isinstance(value, np.ndarray):
+            return value
+        # Most results own their memory: they can only be an argument itself.
+        shares = operator.is_ if value.base is None else np.may_share_memory
+        return value.copy() if any(shares(value, a) for a in arguments) else value
     if isinstance(expected, list):
         if len(value) != len(expected):
             raise LateGuardFailed(f"scipy.{name} returned {len(value)} results, a number that depends on values")

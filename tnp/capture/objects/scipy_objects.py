@@ -8,6 +8,9 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.objects.shadows import derived_from
+from tnp.capture.objects.twins import class_attribute
+from tnp.core.errors import NeedsEager
 
 __all__ = ["call_method", "methods_of"]
 
@@ -20,15 +23,35 @@ def call_method(method: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str
     return active.current().call(method.symbol, (state, *args), kwargs)
 
 
-_known: dict[type, dict[str, Callable[..., Any]]] = {}
+_known: dict[type, dict[str, Any]] = {}
 
 
-def methods_of(kind: type) -> dict[str, Callable[..., Any]]:
+def methods_of(kind: type) -> dict[str, Any]:
     """The methods of a class of SciPy's that are operations, as those of stand-ins for its objects."""
-    operations = NUMPY.methods_of(kind)
-    if operations and kind not in _known:
-        _known[kind] = {name: _recorded(method) for name, method in operations.items()}
+    operations, members = NUMPY.methods_of(kind), NUMPY.derived_of(kind)
+    if (operations or members) and kind not in _known:
+        found: dict[str, Any] = {name: _recorded(method) for name, method in operations.items()}
+        for name in members:
+            is_property = isinstance(class_attribute(kind, name), property)
+            found[name] = property(_derived(name, "")) if is_property else _derived(name, "()")
+        _known[kind] = found
     return _known.get(kind, {})
+
+
+def _derived(name: str, call: str) -> Callable[..., Any]:
+    """A member that gives what the real object's gives at each call: the program fetches it before it does anything."""
+
+    def get(self: Any, *args: Any) -> Any:
+        known = active.current().known(args)
+        if any(type(a) is not int for a in known):
+            raise NeedsEager(f"it gives .{name}() what is no integer")
+        text = f"({', '.join(map(str, known))})" if call else ""
+        return derived_from(
+            self, f"{name}{text}", lambda real: getattr(real, name)(*known) if call else getattr(real, name)
+        )
+
+    get.__name__ = get.__qualname__ = name
+    return get
 
 
 def _recorded(method: Any) -> Callable[..., Any]:

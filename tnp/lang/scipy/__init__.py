@@ -12,7 +12,7 @@ from typing import Any
 from tnp.core.symbol import Symbol
 from tnp.lang.scipy import registry, special
 
-__all__ = ["call_of", "is_part", "methods_of", "symbol_of"]
+__all__ = ["call_of", "derived_of", "is_part", "methods_of", "symbol_of"]
 
 
 def symbol_of(function: Any) -> Symbol | None:
@@ -23,4 +23,5 @@ def symbol_of(function: Any) -> Symbol | None:
     return found or registry.symbol_of(function)
 
 
-call_of, is_part, methods_of = registry.call_of, registry.is_part, registry.methods_of
+call_of, is_part = registry.call_of, registry.is_part
+derived_of, methods_of = registry.derived_of, registry.methods_of

@@ -15,7 +15,7 @@ from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array, promote
-from tnp.lang.scipy.registry import by_dry_run, own_call, scipymethod
+from tnp.lang.scipy.registry import by_dry_run, derived, own_call, scipymethod
 
 __all__ = ["grid_values", "interp1d_values", "polynomial_values", "spline_values"]
 
@@ -369,6 +369,12 @@ def _corners(value_at: Callable[[Any], TensorProxy], at: list[TensorProxy], shar
     made: TensorProxy = total
     return made
 
+
+derived(
+    "interpolate.PPoly interpolate.CubicSpline interpolate.CubicHermiteSpline interpolate.PchipInterpolator "
+    "interpolate.Akima1DInterpolator interpolate.BSpline",
+    "derivative antiderivative",
+)
 
 # Functions
 

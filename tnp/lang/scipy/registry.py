@@ -38,6 +38,8 @@ __all__ = [
     "by_dry_run",
     "call_of",
     "call_symbol",
+    "derived",
+    "derived_of",
     "function_of",
     "is_part",
     "methods_of",
@@ -72,6 +74,9 @@ _calls: dict[str, Symbol] = {}
 #: methods by their names below ``scipy``, and by the classes that have been loaded
 _methods_by_name: dict[str, Method] = {}
 _methods: dict[type, dict[str, Method]] = {}
+#: members that are derived, by the names of classes, and by the classes that have been loaded
+_derived_by_name: dict[str, set[str]] = {}
+_derived: dict[type, frozenset[str]] = {}
 #: by the id of a function (of a bound method: the ids of its object and its function), the function and its symbol
 _by_function: dict[Any, tuple[Any, Symbol]] = {}
 #: by the id of an object whose bound methods are operations, the object
@@ -182,6 +187,21 @@ def scipymethod(
         return symbol
 
     return decorate
+
+
+def derived(class_names: str, members: str) -> None:
+    """Declares members of SciPy's classes that give another object made of an object's state alone (``derivative()``, ``T``): programs
+    fetch that at each call, as they do attributes. Names have spaces between them."""
+    for name in class_names.split():
+        _derived_by_name.setdefault(name, set()).update(members.split())
+
+
+def derived_of(kind: type) -> frozenset[str]:
+    """The members of a class of SciPy's that are :func:`derived`."""
+    if not kind.__module__.startswith("scipy."):
+        return frozenset()
+    _read_loaded()
+    return _derived.get(kind, frozenset())
 
 
 def methods_of(kind: type) -> Mapping[str, Method]:
@@ -347,6 +367,10 @@ def _read_loaded() -> None:
             kind = function_of(owner) if name.startswith(prefix) else None
             if isinstance(kind, type):
                 _methods.setdefault(kind, {})[short] = method
+        for name, members in _derived_by_name.items():
+            kind = function_of(name) if name.startswith(prefix) else None
+            if isinstance(kind, type):
+                _derived[kind] = frozenset(members)
         for name, symbol in _defined.items():
             function = function_of(name) if name.startswith(prefix) else None
             if callable(function):

@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import language
-from tnp.lang.scipy.registry import own_call, scipymethod
+from tnp.lang.scipy.registry import derived, own_call, scipymethod
 
 __all__ = ["dense", "diagonal", "product", "product_from_left"]
 
@@ -219,3 +219,4 @@ def _define(format: str) -> None:
 
 for _format in _FORMATS:
     _define(_format)
+    derived(f"sparse.{_format}_array sparse.{_format}_matrix", "T transpose tocsr tocsc")

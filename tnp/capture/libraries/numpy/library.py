@@ -68,6 +68,10 @@ class NumpyLibrary(Operators, Subscripts):
         """The methods of a class of SciPy's that are operations (:class:`~tnp.lang.scipy.registry.Method`), by name."""
         return scipy.methods_of(kind)
 
+    def derived_of(self, kind: type) -> frozenset[str]:
+        """The members of a class of SciPy's that give an object made of the state alone, by name."""
+        return scipy.derived_of(kind)
+
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""
         return by_id[symbol.id].factory

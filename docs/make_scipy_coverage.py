@@ -22,7 +22,7 @@ from tnp.lang import scipy as language
 from tnp.lang.scipy import registry
 
 MODULES = (
-    "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "spatial.distance", "special", "stats",
+    "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance", "special", "stats",
 )  # fmt: skip
 ROUTINES = ("linalg.blas", "linalg.lapack")
 

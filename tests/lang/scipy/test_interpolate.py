@@ -174,3 +174,14 @@ def test_gradients_of_interp1d(name):
 def test_gradient_on_a_grid():
     f = interpolate.RegularGridInterpolator(GRID, RNG.normal(size=(9, 3)))
     gradient_is_right(lambda p: (f(p) ** 2).sum(), RNG.uniform(0.1, 2.9, size=(6, 2)))
+
+
+def test_derived_splines():
+    cubic, b_spline = SPLINES["CubicSpline"], SPLINES["BSpline"]
+
+    def f(q):
+        slope = cubic.derivative()
+        return slope(q) * b_spline.antiderivative(2)(q), cubic.antiderivative()(q) - b_spline.derivative(2)(q)
+
+    compiled_as_eager(f, Q)
+    gradient_is_right(lambda q: (cubic.derivative()(q) ** 2).sum(), INSIDE)

@@ -219,6 +219,17 @@ DIFFERENTIABLE = {
     "solve pos": lambda a, b: (linalg.solve(a @ a.T, b, assume_a="pos") ** 2).sum(),
     "solve_triangular": lambda a, b: (linalg.solve_triangular(a, b, lower=True) ** 2).sum(),
     "solve_triangular T": lambda a, b: (linalg.solve_triangular(a, b, trans=1) ** 2).sum(),
+    "solve_banded": lambda a, b: (linalg.solve_banded((2, 1), a + 9 * (np.arange(4) == 1)[:, None], b) ** 2).sum(),
+    "solve_banded of a vector": lambda a, b: (
+        linalg.solve_banded((0, 1), a[:2] + np.array([[0], [9.0]]), b[:, 0]) ** 2
+    ).sum(),
+    "solveh_banded": lambda a, b: (linalg.solveh_banded(a[:3] + 29 * (np.arange(3) == 2)[:, None], b) ** 2).sum(),
+    "solveh_banded lower": lambda a, b: (
+        linalg.solveh_banded(a[:2] + np.array([[29], [0.0]]), b[:, 1], lower=True) ** 2
+    ).sum(),
+    "solve_sylvester": lambda a, b: (linalg.solve_sylvester(a, a[:2, :2], b) ** 2).sum(),
+    "solve_continuous_lyapunov": lambda a, b: (linalg.solve_continuous_lyapunov(a, b @ b.T + a) ** 2).sum(),
+    "solve_toeplitz": lambda a, b: (linalg.solve_toeplitz((a[0] + 9 * (np.arange(4) == 0), a[1]), b) ** 2).sum(),
     "svd": lambda a, b: linalg.svdvals(a)[0] + (linalg.svd(a, full_matrices=False)[0][0] ** 4).sum(),
     "toeplitz": lambda a, b: (linalg.toeplitz(a[0], a[1]) ** 3 @ b).sum() + (linalg.block_diag(a, b) ** 3).sum(),
 }

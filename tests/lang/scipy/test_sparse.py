@@ -8,6 +8,7 @@ from tests.lang.scipy.checks import gradient_is_right
 from tnp.testing import assert_same
 
 sparse = pytest.importorskip("scipy.sparse")
+from scipy.sparse import linalg as sparse_linalg  # noqa: E402
 
 RNG = np.random.default_rng(0)
 DENSE = np.where(RNG.random((5, 4)) < 0.6, RNG.normal(size=(5, 4)) * 5, 0)
@@ -123,3 +124,49 @@ def test_gradients_of_elements(kind):
     d = RNG.normal(size=a.nnz)
     expected = (f(w + 1e-6 * d, MANY) - f(w - 1e-6 * d, MANY)) / 2e-6
     np.testing.assert_allclose((gradient * d).sum(), expected, rtol=1e-6)
+
+
+SQUARE = sparse.diags_array([np.full(5, -1.0), np.full(6, 2.5), np.full(5, -1.3)], offsets=[-1, 0, 1], format="csc")
+
+
+@pytest.mark.parametrize("made_as", [sparse.csc_array, sparse.csr_array, sparse.csr_matrix])
+def test_solving(made_as):
+    a, b = made_as(SQUARE), np.arange(6.0)
+
+    def f(a, b, n):
+        for _ in range(n):
+            b = sparse_linalg.spsolve(a, b) * 1.5 + 0.1
+        return b, sparse_linalg.spsolve(a, np.outer(b, np.arange(3.0))), a.T @ b
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (0, 3, 30):
+        assert_same(jitted(a, b, n), f(a, b, n))
+    gradient_is_right(lambda b: (sparse_linalg.spsolve(a, b) ** 2).sum(), b)
+
+
+def test_transposes():
+    a = made("csr_array")
+
+    def f(a, y, n):
+        z = a.T @ y
+        for _ in range(n):
+            z = z + 0.01 * (a.T @ (y - a @ z))
+        return z, a.transpose().tocsr() @ y, a.T
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (0, 30):
+        found, expected = jitted(a, np.arange(5.0), n), f(a, np.arange(5.0), n)
+        assert_same(found[:2], expected[:2])
+        assert type(found[2]) is type(expected[2]) and (found[2] != expected[2]).nnz == 0
+
+
+def test_transpose_of_what_was_changed():
+    def f(a, y):
+        a.data[...] *= 2
+        z = a.T @ y
+        return np.sin(z) + z
+
+    a, other = made("csr_array"), made("csr_array")
+    expected = f(other, np.arange(5.0))
+    with pytest.warns(tnp.EagerFallbackWarning):
+        assert_same(tnp.jit(f)(a, np.arange(5.0)), expected)

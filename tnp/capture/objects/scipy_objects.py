@@ -8,11 +8,11 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.objects.shadows import derived_from
-from tnp.capture.objects.twins import class_attribute
+from tnp.capture.objects.shadows import derived_from, is_shadow
+from tnp.capture.objects.twins import class_attribute, class_of
 from tnp.core.errors import NeedsEager
 
-__all__ = ["call_method", "methods_of"]
+__all__ = ["as_state", "call_method", "methods_of"]
 
 
 def call_method(method: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -21,6 +21,14 @@ def call_method(method: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str
 
     state = method.read(functools.partial(first_attribute, owner))
     return active.current().call(method.symbol, (state, *args), kwargs)
+
+
+def as_state(x: Any) -> Any:
+    """``x``, a stand-in for a sparse matrix as the state that products take."""
+    from tnp.capture.objects.namespaces import first_attribute
+
+    product = NUMPY.methods_of(class_of(x)).get("__matmul__") if is_shadow(x) else None
+    return x if product is None else product.read(functools.partial(first_attribute, x))
 
 
 _known: dict[type, dict[str, Any]] = {}

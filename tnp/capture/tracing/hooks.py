@@ -28,7 +28,7 @@ from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
-from tnp.capture.objects.scipy_objects import call_method
+from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
@@ -262,6 +262,8 @@ class Runtime(ControlFlow):
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
             return fresh(f(*args, **kwargs))
+        if symbol.id.startswith("scipy_method."):
+            args = tuple(map(as_state, args))
         return active.current().numpy_function(f, args, kwargs)
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -61,6 +61,7 @@ MODULES = {
     "scipy.ndimage": "tnp.lang.scipy.ndimage",
     "scipy.signal": "tnp.lang.scipy.signal",
     "scipy.sparse": "tnp.lang.scipy.sparse",
+    "scipy.sparse.linalg": "tnp.lang.scipy.sparse_linalg",
     "scipy.spatial.distance": "tnp.lang.scipy.spatial",
     "scipy.stats": "tnp.lang.scipy.stats",
 }
@@ -95,10 +96,10 @@ def namespace_of(path: str) -> Namespace:
 
 def scipysymbol(
     name: str, *, returns: Returns = "scalar", tags: Iterable[OpTags] = (), factory: bool = False, row_major: bool = True,
-    out: Out | None = None,
+    out: Out | None = None, whole: bool = True,
 ) -> Callable[[Callable[..., Any]], Symbol]:  # fmt: skip
     """Makes a function the definition of ``scipy.<name>`` (``"linalg.solve"``, ``"stats.norm.pdf"``), with all of its parameters. The
-    options are those of :func:`~tnp.lang.numpy.registry.npsymbol`.
+    options are those of :func:`~tnp.lang.numpy.registry.npsymbol`. Without ``whole`` no executor runs SciPy's own function.
 
     >>> import numpy as np, scipy.integrate, tnp
     >>> tnp.jit(lambda y: 2 * scipy.integrate.trapezoid(y), strict=True)(np.arange(4.0))
@@ -107,8 +108,9 @@ def scipysymbol(
 
     def decorate(f: Callable[..., Any]) -> Symbol:
         symbol = npsymbol(
-            name, returns=returns, tags=tags, factory=factory, row_major=row_major, out=out, id_prefix="scipy"
-        )(f)
+            name, returns=returns, tags=tags, factory=factory, row_major=row_major, out=out,
+            id_prefix="scipy" if whole else "scipy_method",
+        )(f)  # fmt: skip
         symbol.namespace = namespace_of(name.rpartition(".")[0])
         _defined[name] = symbol
         return symbol
@@ -374,7 +376,7 @@ def _read_loaded() -> None:
         for name, symbol in _defined.items():
             function = function_of(name) if name.startswith(prefix) else None
             if callable(function):
-                _by_function[_key_of(function)] = function, symbol
+                _by_function.setdefault(_key_of(function), (function, symbol))  # of several names, the first
                 if type(function) is types.MethodType and not isinstance(function.__self__, type):
                     _owners[id(function.__self__)] = function.__self__
 

@@ -16,25 +16,35 @@ from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import language
 from tnp.lang.scipy.registry import derived, own_call, scipymethod
 
-__all__ = ["dense", "diagonal", "product", "product_from_left"]
+__all__ = [
+    "dense",
+    "dense_operand",
+    "diagonal",
+    "matrix_of_state",
+    "of_elements",
+    "product",
+    "product_from_left",
+    "result_of_product",
+    "sparse_array",
+]
 
 _FORMATS = ("csr", "csc", "coo", "dia", "bsr")
 
 
-def _made(format: str, shape: tuple[int, int], parts: Any) -> Any:
+def sparse_array(format: str, shape: tuple[int, int], parts: Any) -> Any:
     """The sparse array of a format."""
     kind = getattr(sys.modules["scipy.sparse"], f"{format}_array")
     return kind((parts[0], tuple(parts[1:])) if format == "coo" else tuple(parts), shape=shape)
 
 
 def _multiply(format: str, shape: tuple[int, int], x: Any, *parts: Any) -> Any:
-    return _compressed(format, shape, x, *parts) if format in _TURNED else _made(format, shape, parts) @ x
+    return _compressed(format, shape, x, *parts) if format in _TURNED else sparse_array(format, shape, parts) @ x
 
 
 def _multiply_transposed(format: str, shape: tuple[int, int], x: Any, *parts: Any) -> Any:
     if format in _TURNED:
         return _compressed(_TURNED[format], shape[::-1], x, *parts)
-    return _made(format, shape, parts).T @ x
+    return sparse_array(format, shape, parts).T @ x
 
 
 #: the formats whose arrays are those of the transposed matrix in the other
@@ -42,7 +52,7 @@ _TURNED = {"csr": "csc", "csc": "csr"}
 
 
 def _compressed(format: str, shape: tuple[int, int], x: Any, data: Any, indices: Any, starts: Any) -> Any:
-    """As ``_made(…) @ x``, without the checks of a new object, which take longer than small products."""
+    """As ``sparse_array(…) @ x``, without the checks of a new object, which take longer than small products."""
     tools: Any = sys.modules["scipy.sparse._sparsetools"]
     data, indices, starts = map(np.ascontiguousarray, (data, indices, starts))
     found = np.zeros((shape[0], *x.shape[1:]), _wide(np.result_type(data, x)))
@@ -58,7 +68,8 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-def _dtype(*operands: TensorProxy) -> Any:
+def result_of_product(*operands: TensorProxy) -> Any:
+    """The dtype of a product."""
     return result_of(_wide(np.result_type(*(to_numpy_dtype(a.dtype) for a in operands))))
 
 
@@ -71,7 +82,7 @@ def _transposed_meta(format: str, shape: tuple[int, int], x: TensorProxy, *parts
 
 
 def _product_like(rows: int, x: TensorProxy, data: TensorProxy) -> TensorProxy:
-    return TensorProxy(shape=(rows, *x.shape[1:]), dtype=_dtype(data, x), lang=language)
+    return TensorProxy(shape=(rows, *x.shape[1:]), dtype=result_of_product(data, x), lang=language)
 
 
 _product = own_call("sparse.product", _multiply, _product_meta)
@@ -92,13 +103,13 @@ def _pull(transposed: bool) -> Callable[..., list[TensorProxy | None]]:
                 found.append(clang.convert(back, x.dtype))
             else:
                 left, right = (x, g) if transposed else (g, x)
-                found.append(clang.convert(_of_elements(format, data, places, left, right), data.dtype))
+                found.append(clang.convert(of_elements(format, data, places, left, right), data.dtype))
         return found
 
     return pull
 
 
-def _of_elements(format: str, data: TensorProxy, places: Any, left: TensorProxy, right: TensorProxy) -> TensorProxy:
+def of_elements(format: str, data: TensorProxy, places: Any, left: TensorProxy, right: TensorProxy) -> TensorProxy:
     """``left[i] * conj(right[j])`` for the row i and the column j of each element."""
     if format == "coo":
         rows, columns = places
@@ -134,14 +145,16 @@ def _reader(format: str) -> Callable[[Callable[..., Any]], dict[str, Any]]:
     return read
 
 
-def _state(state: dict[str, Any]) -> tuple[str, tuple[int, int], list[TensorProxy]]:
+def matrix_of_state(state: dict[str, Any]) -> tuple[str, tuple[int, int], list[TensorProxy]]:
+    """The format, the shape and the arrays of a matrix."""
     shape = tuple(pyval(n) for n in state["shape"])
     if len(shape) != 2:
         raise NeedsEager("it multiplies a sparse array that is no matrix")
     return state["format"], (shape[0], shape[1]), [as_array(p) for p in state["parts"]]
 
 
-def _dense_operand(x: Any, length: int) -> TensorProxy:
+def dense_operand(x: Any, length: int) -> TensorProxy:
+    """A vector of that length, or a matrix of so many rows."""
     a = as_array(x)
     if a.ndim not in (1, 2) or sizes.equal(a.shape[0], length) is not True:
         raise NeedsEager("it multiplies a sparse matrix and an array of another shape")
@@ -150,26 +163,26 @@ def _dense_operand(x: Any, length: int) -> TensorProxy:
 
 def product(state: Any, other: Any) -> TensorProxy:
     """A sparse matrix times a vector or a matrix."""
-    format, shape, parts = _state(state)
-    made: TensorProxy = _product(format, shape, _dense_operand(other, shape[1]), *parts)
+    format, shape, parts = matrix_of_state(state)
+    made: TensorProxy = _product(format, shape, dense_operand(other, shape[1]), *parts)
     return made
 
 
 def product_from_left(state: Any, other: Any) -> TensorProxy:
     """A vector or a matrix times a sparse matrix."""
-    format, shape, parts = _state(state)
+    format, shape, parts = matrix_of_state(state)
     a = as_array(other)
-    a = _dense_operand(clang.matrix_transpose(a) if a.ndim == 2 else a, shape[0])
+    a = dense_operand(clang.matrix_transpose(a) if a.ndim == 2 else a, shape[0])
     made = _transposed_product(format, shape, a, *parts)
     return clang.matrix_transpose(made) if made.ndim == 2 else made
 
 
 def _read_dense(format: str, shape: tuple[int, int], *parts: Any) -> Any:
-    return _made(format, shape, parts).toarray()
+    return sparse_array(format, shape, parts).toarray()
 
 
 def _read_diagonal(format: str, shape: tuple[int, int], k: int, *parts: Any) -> Any:
-    return _made(format, shape, parts).diagonal(k)
+    return sparse_array(format, shape, parts).diagonal(k)
 
 
 _dense = own_call(
@@ -186,14 +199,14 @@ _diagonal = own_call(
 
 def dense(state: Any) -> TensorProxy:
     """The matrix with its zeros, in row-major order."""
-    format, shape, parts = _state(state)
+    format, shape, parts = matrix_of_state(state)
     made: TensorProxy = _dense(format, shape, *parts)
     return made
 
 
 def diagonal(state: Any, k: Any = 0) -> TensorProxy:
     """The k-th diagonal."""
-    format, shape, parts = _state(state)
+    format, shape, parts = matrix_of_state(state)
     if type(pyval(k)) is not int or dtypes.bool8 in (p.dtype for p in parts):
         raise NeedsEager("it reads a diagonal of a matrix of bools")
     made: TensorProxy = _diagonal(format, shape, pyval(k), *parts)

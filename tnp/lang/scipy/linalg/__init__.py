@@ -4,7 +4,7 @@ A definition says the dtypes and shapes of results, and what gradients and ``tnp
 checks, errors and warnings are its own.
 """
 
-from tnp.lang.scipy.linalg import calls, decompositions, lapack, matrices, solving
+from tnp.lang.scipy.linalg import calls, decompositions, gradients, lapack, matrices, solving
 from tnp.lang.scipy.linalg.calls import expm
 from tnp.lang.scipy.linalg.decompositions import cho_factor, cholesky, eigh, eigvalsh, qr, svd, svdvals
 from tnp.lang.scipy.linalg.matrices import block_diag, circulant, hankel, norm, toeplitz
@@ -22,6 +22,7 @@ __all__ = [
     "eigh",
     "eigvalsh",
     "expm",
+    "gradients",
     "hankel",
     "inv",
     "lapack",

@@ -44,7 +44,7 @@ by_dry_run(
     "hilbert invhilbert invpascal ishermitian issymmetric khatri_rao ldl leslie lu lu_factor lu_solve matmul_toeplitz matrix_balance "
     "orthogonal_procrustes pascal pinvh polar qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur sinhm sinm "
     "solve_banded solve_circulant solve_continuous_are solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov "
-    "solve_lyapunov solve_sylvester solve_toeplitz subspace_angles tanhm tanm",
+    "solve_lyapunov solve_sylvester subspace_angles tanhm tanm",
 )
 
 

@@ -12,6 +12,7 @@ from tnp.lang.numpy.contractions import matrix_product
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import adjoint, in_dtype_of, largest_of
 from tnp.lang.numpy.operands import as_array
+from tnp.lang.scipy.linalg.matrices import toeplitz
 from tnp.lang.scipy.linalg.operands import (
     MAY_RAISE,
     as_columns,
@@ -27,7 +28,7 @@ from tnp.lang.scipy.linalg.operands import (
 )
 from tnp.lang.scipy.registry import scipysymbol
 
-__all__ = ["cho_solve", "det", "inv", "pinv", "solve", "solve_triangular"]
+__all__ = ["cho_solve", "det", "inv", "pinv", "solve", "solve_toeplitz", "solve_triangular"]
 
 _GENERAL = (None, "gen", "general")
 #: ``assume_a``: a function of the matrix and ``lower=`` that gives what SciPy reads of it
@@ -79,6 +80,20 @@ def solve_triangular(
         return like(b, transposed_solution(a, columns, upper=not flag(lower), unit=flag(unit_diagonal)))
     x = prims.triangular_solve(a, columns, upper=not flag(lower), transpose=trans in (1, "T"), unit=flag(unit_diagonal))
     return like(b, x)
+
+
+@scipysymbol("linalg.solve_toeplitz", tags=MAY_RAISE)
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: Any = True) -> TensorProxy:
+    """``x`` with ``toeplitz(c, r) @ x = b``."""
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    c, b = finite(as_array(c), check_finite), finite(as_array(b), check_finite)
+    covered(
+        c.ndim == 1 and b.ndim in (1, 2) and c.dtype.kind in "fc" and b.dtype.kind in "fc" and c.dtype.itemsize >= 8
+    )
+    a = toeplitz(c, r if r is None else finite(as_array(r), check_finite))
+    wanted = dtypes.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else dtypes.float64
+    covered(sizes.equal(a.shape[0], a.shape[1]) is True and sizes.equal(a.shape[0], b.shape[0]) is True)
+    return like(b, prims.solve(clang.convert(a, wanted), clang.convert(as_columns(b), wanted)))
 
 
 @scipysymbol("linalg.cho_solve", tags=MAY_RAISE)

@@ -130,6 +130,17 @@ def test_lapack_and_blas():
     compiled_as_eager(lambda a, b: gemm(2.0, a, b, 1.0, b, 0, 0, 1) + 1, np.asfortranarray(A), np.asfortranarray(B))
 
 
+def test_routines_chosen_by_dtype():
+    def f(a, b):
+        getrf, getrs = linalg.get_lapack_funcs(("getrf", "getrs"), (a, b))
+        nrm2 = linalg.get_blas_funcs("nrm2", (b,))
+        lu, pivots, _ = getrf(a)
+        return getrs(lu, pivots, b)[0] * nrm2(b[:, 0])
+
+    for dtype in ("f8", "f4", "c16"):
+        compiled_as_eager(f, A.astype(dtype), B.astype(dtype))
+
+
 def test_blas_that_writes_is_left_to_python():
     def f(x, y):
         z = np.sin(x) + 1

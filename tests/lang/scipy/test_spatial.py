@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tnp
 from tests.lang.scipy.checks import compiled_as_eager, gradient_is_right, layouts, raises_as_eager
 
 distance = pytest.importorskip("scipy.spatial.distance")
@@ -60,8 +61,6 @@ def test_nearest_in_a_loop():
         return near
 
     expected, found = A[:2].copy(), A[:2].copy()
-    import tnp
-
     near = f(B, expected, 4)
     assert (tnp.jit(f, strict=True)(B, found, 4) == near).all()
     np.testing.assert_allclose(found, expected)

@@ -228,7 +228,8 @@ def _interpolant(get: Callable[..., Any]) -> dict[str, Any]:
         state |= {"bounds": get("_x_shift"), "side": get("_side"), "shift": get("_ind")}
     elif kind == "spline":
         spline = get("_spline")
-        state |= {"t": spline._t, "c": spline._c, "k": spline.k, "call": get("_call").__name__}
+        t, c = (spline._t, spline._c) if hasattr(spline, "_t") else (spline.t, spline.c)
+        state |= {"t": t, "c": c, "k": spline.k, "call": get("_call").__name__}
     return state
 
 

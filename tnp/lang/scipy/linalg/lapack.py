@@ -7,7 +7,14 @@ runs tell.
 
 from __future__ import annotations
 
-from tnp.lang.scipy.registry import by_dry_run
+from typing import Any
+
+import numpy as np
+
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import map_proxies
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.scipy.registry import by_dry_run, function_of, scipysymbol
 
 __all__: list[str] = []
 
@@ -28,3 +35,20 @@ _OF_BLAS = ("csrot csscal dzasum dznrm2 icamax idamax isamax izamax scasum scnrm
 for _module, _names in (("blas", _BLAS), ("lapack", _LAPACK)):
     by_dry_run(f"linalg.{_module}", " ".join(letter + name for letter in "sdcz" for name in _names))
 by_dry_run("linalg.blas", " ".join(_OF_BLAS))
+
+
+def _chosen(name: str) -> None:
+    """A function that chooses routines by the dtypes of arrays, which are known while a program is traced."""
+
+    def choose(names: Any, arrays: Any = (), dtype: Any = None, ilp64: Any = False) -> Any:
+        def example(p: Any) -> Any:
+            return np.empty((1,) * p.ndim, to_numpy_dtype(p.dtype)) if isinstance(p, TensorProxy) else p.known()
+
+        return function_of(f"linalg.{name}")(names, map_proxies(example, arrays), dtype, ilp64)
+
+    choose.__name__, choose.__doc__ = name, f"``scipy.linalg.{name}``: the routines for arrays of these dtypes."
+    scipysymbol(f"linalg.{name}", whole=False)(choose)
+
+
+for _name in ("get_blas_funcs", "get_lapack_funcs"):
+    _chosen(_name)

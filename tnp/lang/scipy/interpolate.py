@@ -15,7 +15,7 @@ from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array, promote
-from tnp.lang.scipy.registry import by_dry_run, derived, own_call, scipymethod
+from tnp.lang.scipy.registry import by_dry_run, derived, own_call, random_of, scipymethod
 
 __all__ = ["grid_values", "interp1d_values", "polynomial_values", "spline_values"]
 
@@ -387,5 +387,6 @@ def _inside(p: TensorProxy) -> Any:
     return made[()] if p.scalar else made
 
 
-by_dry_run("interpolate", "griddata interpn", dummies=(_inside,))
+by_dry_run("interpolate", "griddata", dummies=(random_of,))
+by_dry_run("interpolate", "interpn", dummies=(_inside,))
 by_dry_run("interpolate", "barycentric_interpolate bisplev krogh_interpolate pchip_interpolate spalde splev splint")

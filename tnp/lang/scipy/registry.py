@@ -45,6 +45,7 @@ __all__ = [
     "methods_of",
     "namespace_of",
     "own_call",
+    "random_of",
     "scipycall",
     "scipymethod",
     "scipysymbol",
@@ -300,7 +301,7 @@ def _tried(name: str, dummy: Dummy, args: Any, kwargs: Any) -> Any:
             made.extend([value, np.copy(value)] if isinstance(value, np.ndarray) else ())
             return value
         assert isinstance(p, NumberProxy)
-        return p.python_type(1)
+        return p.python_type(0.5)  # which may be a share or a power as well
 
     concrete, keywords = map_proxies(make, (args, kwargs))
     with quiet(), np.errstate(all="ignore"):

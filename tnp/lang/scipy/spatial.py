@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
+from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.scipy.registry import by_dry_run, scipysymbol
@@ -92,8 +95,15 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     )
 
 
+def _distances(p: TensorProxy) -> Any:
+    """Data for distances: a matrix of them, or one of each pair."""
+    made = np.ones(sizes.concrete(p.shape, "a dry run"), to_numpy_dtype(p.dtype))
+    return made - np.eye(*made.shape, dtype=made.dtype) if made.ndim == 2 else made
+
+
+by_dry_run("spatial.distance", "squareform", dummies=(_distances,))
 by_dry_run(
     "spatial.distance",
     "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming jaccard jensenshannon mahalanobis minkowski "
-    "rogerstanimoto russellrao seuclidean sokalsneath sqeuclidean squareform yule",
+    "rogerstanimoto russellrao seuclidean sokalsneath sqeuclidean yule",
 )

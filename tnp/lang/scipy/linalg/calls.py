@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, sizes
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import adjoint
-from tnp.lang.scipy.linalg.operands import covered, dtype_of, matrix
-from tnp.lang.scipy.registry import by_dry_run, scipycall
+from tnp.lang.numpy.operands import as_array
+from tnp.lang.scipy.linalg.operands import covered, dtype_of, flag, matrix
+from tnp.lang.scipy.registry import by_dry_run, call_symbol, scipycall
 
 __all__ = ["expm"]
 
@@ -37,13 +39,36 @@ def _pull_expm(cotangents: Any, wanted: Any, args: Any, kwargs: Any) -> list[Ten
 
 expm.pulls_back = _pull_expm
 
+
+@scipycall("linalg.eig")
+def eig(a: Any, b: Any = None, left: Any = False, right: Any = True, *options: Any, **more: Any) -> Any:
+    """Eigenvalues, which are complex, and eigenvectors. Those of a real matrix are real or complex, as the eigenvalues are."""
+    if (flag(left) or flag(right)) and as_array(a).dtype.kind != "c":
+        raise NeedsEager("it wants the eigenvectors of a real matrix, whose dtype depends on values")
+    return call_symbol("linalg.eig").meta(a, b, left, right, *options, **more)
+
+
+def _riccati(name: str) -> None:
+    def meta(a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: Any = True) -> TensorProxy:
+        operands = [as_array(x) for x in (a, b, q, r)]
+        if e is not None or s is not None or operands[0].ndim != 2:
+            raise NeedsEager("it solves a generalised equation of Riccati's")
+        return TensorProxy(like=operands[0], dtype=dtype_of(f"linalg.{name}", *operands))
+
+    meta.__name__, meta.__doc__ = name, f"``scipy.linalg.{name}``, called."
+    scipycall(f"linalg.{name}")(meta)
+
+
+_riccati("solve_continuous_are")
+_riccati("solve_discrete_are")
+
 by_dry_run(
     "linalg",
     "bandwidth cdf2rdf companion convolution_matrix coshm cosm cossin dft diagsvd eigvals "
     "eigh_tridiagonal eigvalsh_tridiagonal expm_cond expm_frechet fiedler fiedler_companion hadamard helmert hessenberg "
     "hilbert invhilbert invpascal ishermitian issymmetric khatri_rao ldl leslie lu lu_factor lu_solve matmul_toeplitz matrix_balance "
     "orthogonal_procrustes pascal pinvh polar qr_delete qr_insert qr_multiply qr_update qz rq rsf2csf schur sinhm sinm "
-    "solve_banded solve_circulant solve_continuous_are solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov "
+    "solve_banded solve_circulant solve_continuous_lyapunov solve_discrete_lyapunov "
     "solve_lyapunov solve_sylvester subspace_angles tanhm tanm",
 )
 
@@ -65,4 +90,4 @@ by_dry_run(
     "cho_solve_banded cholesky_banded eig_banded eigvals_banded solveh_banded",
     dummies=(_diagonal_in(-1), _diagonal_in(0)),
 )
-by_dry_run("linalg", "eig fractional_matrix_power logm lstsq null_space orth signm sqrtm", guarded=True)
+by_dry_run("linalg", "fractional_matrix_power logm lstsq null_space orth signm sqrtm", guarded=True)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import clang, dtypes
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import GradientError
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -227,3 +227,75 @@ def _wide(x: Any, out: TensorProxy, is_integer: bool) -> Any:
 for _name, _derivatives in _DERIVATIVES.items():
     for _prefix in ("scipy.special.", "scipy_call.special."):
         rule(_prefix + _name)(_rule_of(_name, _derivatives))
+
+
+# Recursive filters
+
+
+def _backwards(call: Callable[[TensorProxy], TensorProxy], x: TensorProxy, axis: int) -> TensorProxy:
+    """What a filter makes of ``x`` from its end on: the adjoint of a filter without a state to begin with."""
+    return clang.flip(call(clang.flip(x, (axis,))), (axis,))
+
+
+def _products(g: TensorProxy, x: TensorProxy, count: int, axis: int) -> TensorProxy:
+    """The sums of ``g[n] * x[n - k]`` for ``k`` below ``count``."""
+    (length,) = sizes.concrete(x.shape[axis : axis + 1], "a filter")
+    made = []
+    for k in range(count):
+        kept = max(length - k, 0)
+        parts = clang.slice_dim(g, length - kept, length, dim=axis), clang.slice_dim(x, 0, kept, dim=axis)
+        made.append(prims.sum(clang.mul(*parts), tuple(range(x.ndim))))
+    return clang.stack(made, 0)
+
+
+@rule("scipy_call.signal.lfilter")
+@of_bound_symbol
+def _lfilter(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
+    b, a, x, axis, state = _arguments(bsym, ("b", "a", "x", "axis", "zi"), (-1, None))
+    if state is not None or len(bsym.args) < 3 or bsym.output.dtype.kind != "f":
+        return NotImplemented
+    out = bsym.output
+    axis = int(axis) % out.ndim
+    b, a = (clang.convert(_vector(c), out.dtype) for c in (b, a))
+    one = clang.full((1,), 1.0, dtype=out.dtype)
+
+    def recursive(x: TensorProxy) -> TensorProxy:
+        filtered: TensorProxy = bsym.sym(one, a, x, axis)
+        return filtered
+
+    def by_coefficients(x: Any, found: Callable[[], TensorProxy]) -> Any:
+        if isinstance(x, TensorProxy):
+            return lambda: clang.convert(clang.reshape(found(), x.shape), x.dtype)
+        if isinstance(x, (list, tuple)):
+            return [lambda i=i: prims.select(found(), 0, i) for i in range(len(x))]
+        return lambda: prims.select(found(), 0, 0)
+
+    return (
+        by_coefficients(bsym.args[0], lambda: _products(g, recursive(clang.convert(x, out.dtype)), b.shape[0], axis)),
+        by_coefficients(bsym.args[1], lambda: clang.neg(_products(g, recursive(out), a.shape[0], axis))),
+        lambda: clang.convert(_backwards(lambda y: bsym.sym(b, a, y, axis), g, axis), x.dtype),
+    )
+
+
+@rule("scipy.signal.sosfilt", "scipy_call.signal.sosfilt")
+@of_bound_symbol
+def _sosfilt(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
+    sos, x, axis, state = _arguments(bsym, ("sos", "x", "axis", "zi"), (-1, None))
+    if state is not None or reverse.needs(sos) or bsym.output.dtype.kind != "f":
+        return NotImplemented
+    axis = int(axis) % x.ndim
+    return None, lambda: clang.convert(_backwards(lambda y: bsym.sym(sos, y, axis), g, axis), x.dtype)
+
+
+def _vector(x: Any) -> TensorProxy:
+    if isinstance(x, TensorProxy):
+        return x if x.ndim else clang.reshape(x, (1,))
+    items = x if isinstance(x, (list, tuple)) else [x]
+    return clang.stack([clang.convert(i, dtypes.float64) for i in items], 0)
+
+
+def _arguments(bsym: BoundSymbol, names: tuple[str, ...], defaults: tuple[Any, ...]) -> list[Any]:
+    """The arguments of a call by position, those not passed by default."""
+    given = dict(zip(names, bsym.args)) | bsym.kwargs
+    rest = dict(zip(names[len(names) - len(defaults) :], defaults))
+    return [given[n] if n in given else rest[n] for n in names]

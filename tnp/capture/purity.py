@@ -58,6 +58,10 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
     np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
+#: functions and methods of SciPy's that draw random numbers
+_DRAWING = frozenset(
+    ("bootstrap", "dunnett", "goodness_of_fit", "monte_carlo_test", "permutation_test", "power", "random_table", "resample", "rvs")
+)
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 #: functions that call the functions that they are given, when they are called or later
@@ -72,6 +76,8 @@ def is_impure(f: Any) -> bool:
     owner = getattr(f, "__self__", None)
     modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
     if not _IMPURE_MODULES.isdisjoint(modules) or _module_of(f).startswith(_IMPURE_PARTS):
+        return True
+    if getattr(f, "__name__", None) in _DRAWING and _module_of(f).startswith("scipy."):
         return True
     try:
         return f in _IMPURE_FUNCTIONS

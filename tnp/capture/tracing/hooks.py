@@ -195,8 +195,13 @@ class Runtime(ControlFlow):
             if symbol is None:
                 return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
-        if kind is types.MethodType and _is_traced_method(f):
-            return _call_user(f.__func__, (f.__self__, *args), kwargs)
+        if kind is types.MethodType:
+            if _is_traced_method(f):
+                return _call_user(f.__func__, (f.__self__, *args), kwargs)
+            unfrozen = NUMPY.unfrozen(f) if args else None
+            if unfrozen is not None:
+                method, parameters, keywords = unfrozen
+                return self.call(method, *args, *parameters, **keywords, **kwargs)
         if is_random(f):
             return call_random(f, args, kwargs)
         if kind is Symbol:

@@ -12,7 +12,7 @@ from typing import Any
 from tnp.core.symbol import Symbol
 from tnp.lang.scipy import registry, special
 
-__all__ = ["call_of", "derived_of", "is_part", "methods_of", "symbol_of"]
+__all__ = ["call_of", "derived_of", "is_frozen", "is_part", "methods_of", "symbol_of", "unfrozen"]
 
 
 def symbol_of(function: Any) -> Symbol | None:
@@ -25,3 +25,22 @@ def symbol_of(function: Any) -> Symbol | None:
 
 call_of, is_part = registry.call_of, registry.is_part
 derived_of, methods_of = registry.derived_of, registry.methods_of
+
+
+def unfrozen(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+    """Of a method of a distribution with parameters (``stats.norm(0, 1).pdf``): the distribution's own, and the parameters; ``None`` for
+    other functions."""
+    if "scipy.stats" not in sys.modules:
+        return None
+    from tnp.lang.scipy import stats_distributions
+
+    return stats_distributions.unfrozen(function)
+
+
+def is_frozen(x: Any) -> bool:
+    """Whether ``x`` is a distribution whose parameters are numbers: it never changes."""
+    if "scipy.stats" not in sys.modules or not type(x).__module__.startswith("scipy.stats"):
+        return False
+    from tnp.lang.scipy import stats_distributions
+
+    return stats_distributions.is_frozen(x)

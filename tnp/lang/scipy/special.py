@@ -26,7 +26,7 @@ from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, pr
 from tnp.lang.numpy.registry import NumpyFunction, by_id, language, npsymbol
 from tnp.lang.scipy import special_approximations as approximations
 
-__all__ = ["composed", "symbol_of", "ufunc"]
+__all__ = ["COMPOSED_NAMES", "composed", "symbol_of", "ufunc"]
 
 _NAMESPACE = Namespace("special", "from scipy import special")
 
@@ -191,6 +191,8 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
 
 
 _composed_symbols = {name: _composed(name, compute) for name, compute in _COMPOSED.items()}
+#: ufuncs that are compositions
+COMPOSED_NAMES = frozenset(_COMPOSED)
 
 
 def composed(name: str) -> Symbol:

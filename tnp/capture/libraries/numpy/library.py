@@ -62,7 +62,11 @@ class NumpyLibrary(Operators, Subscripts):
 
     def is_part(self, x: Any) -> bool:
         """Whether ``x`` is one of SciPy's functions that are objects of a class of their own, or an object with methods that are operations."""
-        return scipy.is_part(x)
+        return scipy.is_part(x) or scipy.is_frozen(x)
+
+    def unfrozen(self, function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+        """Of a method of one of SciPy's distributions with parameters: the distribution's own, and the parameters."""
+        return scipy.unfrozen(function)
 
     def methods_of(self, kind: type) -> Any:
         """The methods of a class of SciPy's that are operations (:class:`~tnp.lang.scipy.registry.Method`), by name."""

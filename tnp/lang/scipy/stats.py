@@ -1,0 +1,1 @@
+from tnp.lang.scipy import stats_distributions as _d

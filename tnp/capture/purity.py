@@ -60,7 +60,17 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
 ))  # fmt: skip
 #: functions and methods of SciPy's that draw random numbers
 _DRAWING = frozenset(
-    ("bootstrap", "dunnett", "goodness_of_fit", "monte_carlo_test", "permutation_test", "power", "random_table", "resample", "rvs")
+    (
+        "bootstrap",
+        "dunnett",
+        "goodness_of_fit",
+        "monte_carlo_test",
+        "permutation_test",
+        "power",
+        "random_table",
+        "resample",
+        "rvs",
+    )
 )
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))

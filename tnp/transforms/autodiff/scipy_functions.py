@@ -124,6 +124,24 @@ def _inverse(density: Callable[..., Any], sign: float = 1.0) -> Callable[..., An
     return derivative
 
 
+def _first_inverse(density: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a quantile, whose first argument is the probability."""
+    return lambda call, out, q, *xs: clang.reciprocal(density(*xs, out))
+
+
+def _poisson(k: Any, m: Any) -> Any:
+    """The probability of ``k``, which is the derivative of its distribution function by the mean, but for the sign."""
+    return clang.exp(clang.sub(clang.sub(_times_log(k, m), m), clang.lgamma(clang.add(k, 1.0))))
+
+
+def _binomial_density(k: Any, n: Any, p: Any) -> Any:
+    """``n`` times the probability of ``k`` of ``n - 1``."""
+    rest = clang.sub(n, k)
+    ways = clang.sub(clang.lgamma(clang.add(n, 1.0)), clang.add(clang.lgamma(clang.add(k, 1.0)), clang.lgamma(rest)))
+    powers = clang.add(_times_log(k, p), clang.mul(clang.sub(rest, 1.0), clang.log1p(clang.neg(p))))
+    return clang.exp(clang.add(ways, powers))
+
+
 def _binomial(by: int) -> Callable[..., Any]:
     def derivative(call: Any, out: Any, n: Any, k: Any) -> Any:
         rest = _psi(clang.add(clang.sub(n, k), 1.0))
@@ -179,12 +197,23 @@ _DERIVATIVES: dict[str, tuple[Callable[..., Any] | None, ...]] = {
     "kv":        (None, _kv),
     "kve":       (None, _scaled(_kv, 1.0)),
     "loggamma":  (lambda call, out, x: _psi(x),),
+    "pdtr":      (None, lambda call, out, k, m: clang.neg(_poisson(k, m))),
+    "pdtrc":     (None, lambda call, out, k, m: _poisson(k, m)),
     "poch":      (lambda call, out, x, m: clang.mul(out, clang.sub(_psi(clang.add(x, m)), _psi(x))),
                   lambda call, out, x, m: clang.mul(out, _psi(clang.add(x, m)))),
     "spence":    (lambda call, out, x: clang.div(_log(x), clang.sub(1.0, x)),),
     "stdtr":     (None, _plain(_t_density)),
     "stdtrit":   (None, _inverse(_t_density)),
     "yv":        (None, _jv),
+    "_ufuncs._beta_pdf": (lambda call, out, x, a, b: clang.mul(out, clang.sub(clang.div(clang.sub(a, 1.0), x), clang.div(clang.sub(b, 1.0), clang.sub(1.0, x)))),
+                  lambda call, out, x, a, b: clang.mul(out, clang.add(clang.sub(_log(x), _psi(a)), _psi(clang.add(a, b)))),
+                  lambda call, out, x, a, b: clang.mul(out, clang.add(clang.sub(clang.log1p(clang.neg(x)), _psi(b)), _psi(clang.add(a, b))))),
+    "_ufuncs._beta_ppf": (_first_inverse(_beta_density), None, None),
+    "_ufuncs._binom_cdf": (None, None, lambda call, out, k, n, p: clang.neg(_binomial_density(k, n, p))),
+    "_ufuncs._binom_pmf": (None, None, lambda call, out, k, n, p: clang.mul(out, clang.sub(clang.div(k, p), clang.div(clang.sub(n, k), clang.sub(1.0, p))))),
+    "_ufuncs._binom_sf": (None, None, lambda call, out, k, n, p: _binomial_density(k, n, p)),
+    "_ufuncs._nbinom_pmf": (None, lambda call, out, k, n, p: clang.mul(out, clang.add(clang.sub(_psi(clang.add(n, k)), _psi(n)), _log(p))),
+                  lambda call, out, k, n, p: clang.mul(out, clang.sub(clang.div(n, p), clang.div(k, clang.sub(1.0, p))))),
     "_ufuncs._zeta": (None, lambda call, out, x, q: clang.neg(clang.mul(x, call(clang.add(x, 1.0), q)))),
 }
 # fmt: on

@@ -96,10 +96,11 @@ def gamma(x: Any) -> Any:
     tiny = clang.lt(a, 1e-300)
     first, second = _gamma_factors(clang.where(tiny, 1.0, a))
     value = clang.mul(first, second)
-    reflected = clang.neg(clang.div(clang.div(clang.div(math.pi, clang.mul(a, _sine_of_pi(a))), first), second))
+    sine = _sine_of_pi(clang.minimum(a, 1e18))
+    reflected = clang.neg(clang.div(clang.div(clang.div(math.pi, clang.mul(a, sine)), first), second))
     is_pole = clang.logical_and(clang.lt(x, 0.0), clang.eq(clang.floor(x), x))
     value = clang.where(clang.gt(a, 171.7), math.inf, value)
-    reflected = clang.where(clang.gt(a, 190.0), clang.mul(_sine_of_pi(clang.minimum(a, 1e18)), -0.0), reflected)
+    reflected = clang.where(clang.gt(a, 190.0), clang.mul(sine, -0.0), reflected)
     found = clang.where(clang.gt(x, 0.0), value, reflected)
     found = clang.where(is_pole, math.nan, found)
     found = clang.where(tiny, clang.reciprocal(x), found)
@@ -292,10 +293,15 @@ def k1e(x: Any) -> Any:
 
 
 def _first(x: Any, order: int) -> Any:
-    """``J0`` and ``J1``: a polynomial up to 8, beyond it the amplitudes of a cosine and a sine."""
+    """``J0`` and ``J1``: two polynomials up to 8, beyond it the amplitudes of a cosine and a sine."""
     a = clang.abs(x)
     small, large = clang.minimum(a, 8.0), _clamped(a, 8.0, 1.7e308)
-    near = _fitted(f"J{order}", clang.mul(small, small))
+    below, middle = clang.minimum(small, 4.0), clang.maximum(small, 4.0)
+    near = clang.where(
+        clang.lt(a, 4.0),
+        _fitted(f"J{order}", clang.mul(below, below)),
+        _fitted(f"J{order}_MIDDLE", clang.mul(middle, middle)),
+    )
     near = near if order == 0 else clang.mul(near, small)
     inverse = clang.div(8.0, large)
     square = clang.mul(inverse, inverse)

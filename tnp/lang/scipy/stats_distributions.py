@@ -442,6 +442,7 @@ def _define(dist: str, row: Distribution, name: str) -> None:
     # SciPy's own method takes 30 μs and more for what it does besides.
     @scipysymbol(f"stats.{dist}.{name}", tags=(OpTags.BETTER_OPENED,))
     def method(x: Any, *args: Any, **kwds: Any) -> TensorProxy:
+        """A density, a distribution function or a quantile, of parameters that broadcast."""
         if isinstance(x, (list, tuple)):
             x = as_array(x)
         return kind(row, name, x, _parameters(row, args, kwds))

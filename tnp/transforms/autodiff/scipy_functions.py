@@ -234,7 +234,7 @@ def _rule_of(name: str, derivatives: tuple[Callable[..., Any] | None, ...]) -> C
         if out.dtype.kind != "f" or len(bsym.args) != len(derivatives):
             return NotImplemented
         arrays = [_wide(x, out, i == 0 and name == "expn") for i, x in enumerate(bsym.args)]
-        made = []
+        made: list[TensorProxy | None] = []
         for x, derivative in zip(bsym.args, derivatives):
             if not isinstance(x, TensorProxy) or x.dtype.kind != "f" or not reverse.needs(x):
                 made.append(None)
@@ -300,8 +300,8 @@ def _lfilter(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
         return lambda: prims.select(found(), 0, 0)
 
     return (
-        by_coefficients(bsym.args[0], lambda: _products(g, recursive(clang.convert(x, out.dtype)), b.shape[0], axis)),
-        by_coefficients(bsym.args[1], lambda: clang.neg(_products(g, recursive(out), a.shape[0], axis))),
+        by_coefficients(bsym.args[0], lambda: _products(g, recursive(clang.convert(x, out.dtype)), _count(b), axis)),
+        by_coefficients(bsym.args[1], lambda: clang.neg(_products(g, recursive(out), _count(a), axis))),
         lambda: clang.convert(_backwards(lambda y: bsym.sym(b, a, y, axis), g, axis), x.dtype),
     )
 
@@ -314,6 +314,11 @@ def _sosfilt(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
         return NotImplemented
     axis = int(axis) % x.ndim
     return None, lambda: clang.convert(_backwards(lambda y: bsym.sym(sos, y, axis), g, axis), x.dtype)
+
+
+def _count(x: TensorProxy) -> int:
+    (count,) = sizes.concrete(x.shape, "a filter")
+    return count
 
 
 def _vector(x: Any) -> TensorProxy:

@@ -404,6 +404,8 @@ def status_of(name: str) -> str:
     if any(method.startswith(f"{name}.") for method in _methods_by_name):
         return "native"
     symbol = _defined.get(name)
+    if symbol is None:  # of an object: its methods
+        symbol = next((s for n, s in _defined.items() if n.startswith(f"{name}.")), None)
     if symbol is None:
         return "python"
     if not symbol.is_prim:

@@ -20,6 +20,7 @@ import scipy
 from tnp.core.symbol import OpTags
 from tnp.lang import scipy as language
 from tnp.lang.scipy import registry
+from tnp.transforms.autodiff import grad_rules
 
 MODULES = (
     "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance", "special", "stats",
@@ -46,7 +47,7 @@ def status(name: str, found: object) -> str:
         return registry.status_of(name)
     if not symbol.is_prim:
         return "native"
-    if symbol.pulls_back is not None:
+    if symbol.pulls_back is not None or symbol.id in grad_rules:
         return "call with gradient"
     return "guarded call" if OpTags.LATE_GUARD in symbol.tags else "call"
 

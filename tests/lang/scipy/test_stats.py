@@ -166,6 +166,19 @@ def test_distributions_with_parameters():
     np.testing.assert_allclose(gradient[1], ((x - 0.1) ** 2 / 1.5**3 - 1 / 1.5).sum(), rtol=1e-12)
 
 
+def test_other_distributions_are_calls():
+    made = stats.levy(scale=2.0)
+
+    def f(x, c):
+        y = stats.gengamma.pdf(x, 2.0, c) + stats.gengamma(2.0, c).logcdf(x) * 2
+        return y + stats.zipf.pmf(np.floor(x * 4), 2.0) + made.sf(x)
+
+    x = RNG.uniform(0.1, 2, 20)
+    jitted = tnp.jit(f)
+    assert_same(jitted(x, 1.5), f(x, 1.5), rtol=1e-12)
+    assert is_in_trace(jitted)
+
+
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 def test_draws_are_pythons():
     def f(x):

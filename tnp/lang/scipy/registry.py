@@ -41,6 +41,7 @@ __all__ = [
     "derived",
     "derived_of",
     "function_of",
+    "is_defined",
     "is_part",
     "methods_of",
     "namespace_of",
@@ -360,7 +361,7 @@ def _read_loaded() -> None:
             continue
         _read.add(loaded)
         try:
-            importlib.import_module(definitions)
+            getattr(importlib.import_module(definitions), "declare_loaded", lambda: None)()
         except ModuleNotFoundError as error:
             if error.name != definitions:
                 raise
@@ -411,6 +412,11 @@ def status_of(name: str) -> str:
     if not symbol.is_prim:
         return "native"
     return "guarded call" if OpTags.LATE_GUARD in symbol.tags else "call"
+
+
+def is_defined(name: str) -> bool:
+    """Whether ``scipy.<name>`` has a definition, or is declared a call."""
+    return name in _defined
 
 
 def call_of(symbol: Symbol) -> Symbol:

@@ -387,7 +387,9 @@ def sosfiltfilt(sos: Any, x: Any, axis: Any = -1, padtype: Any = "odd", padlen: 
 
 by_dry_run(
     "signal",
-    "chirp coherence correlation_lags csd czt decimate deconvolve envelope gausspulse group_delay hilbert2 istft lfilter lfilter_zi "
-    "lfiltic medfilt medfilt2d oaconvolve order_filter periodogram resample resample_poly savgol_coeffs sawtooth sepfir2d "
-    "sosfilt_zi spectrogram square stft upfirdn welch wiener zoom_fft cspline1d qspline1d freqz",
+    "bilinear chirp coherence correlation_lags csd cspline1d cspline1d_eval cspline2d czt decimate deconvolve envelope freqz "
+    "freqz_sos freqz_zpk gauss_spline gausspulse group_delay hilbert2 istft lfilter lfilter_zi lfiltic lombscargle medfilt medfilt2d "
+    "oaconvolve order_filter periodogram qspline1d qspline1d_eval qspline2d resample resample_poly savgol_coeffs sawtooth sepfir2d "
+    "sosfilt_zi spectrogram spline_filter square stft sweep_poly symiirorder1 symiirorder2 upfirdn vectorstrength welch wiener "
+    "zoom_fft",
 )

@@ -7,6 +7,7 @@ objects (tests, regressions) are Python's.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from tnp.core import clang, dtypes, sizes
@@ -16,9 +17,9 @@ from tnp.lang import numpy as lnp
 from tnp.lang.numpy.operands import as_array, promote
 from tnp.lang.scipy import special
 from tnp.lang.scipy import stats_distributions as stats_distributions  # defines the distributions
-from tnp.lang.scipy.registry import by_dry_run, scipysymbol
+from tnp.lang.scipy.registry import by_dry_run, is_defined, scipysymbol
 
-__all__: list[str] = []
+__all__ = ["declare_loaded"]
 
 _EPSILON = {dtypes.float32: 2.0**-23, dtypes.float64: 2.0**-52}
 
@@ -220,3 +221,13 @@ by_dry_run(
     "multivariate_normal.logpdf multivariate_normal.pdf obrientransform percentileofscore pmean quantile rankdata relfreq "
     "scoreatpercentile tiecorrect tmax tmean tmin trim1 trim_mean trimboth tsem tstd tvar wasserstein_distance yeojohnson_llf zmap",
 )
+
+
+def declare_loaded() -> None:
+    """Once SciPy's module is loaded: methods of the distributions without a row of their own are calls."""
+    module = sys.modules["scipy.stats"]
+    methods = "pdf logpdf pmf logpmf cdf logcdf sf logsf ppf isf".split()
+    for name, found in vars(module).items():
+        if isinstance(found, (module.rv_continuous, module.rv_discrete)) and not name.startswith("_"):
+            names = (f"{name}.{m}" for m in methods if callable(getattr(found, m, None)))
+            by_dry_run("stats", " ".join(n for n in names if not is_defined(f"stats.{n}")))

@@ -20,7 +20,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.scipy import special
-from tnp.lang.scipy.registry import scipysymbol
+from tnp.lang.scipy.registry import is_defined, scipysymbol
 
 __all__: list[str] = []
 
@@ -458,7 +458,8 @@ for _dist, _row in _TABLE.items():
 
 def _is_with_parameters(x: Any) -> bool:
     name = getattr(getattr(x, "dist", None), "name", None)
-    return name in _TABLE and type(x).__name__ in ("rv_continuous_frozen", "rv_discrete_frozen")
+    is_made = type(x).__name__ in ("rv_continuous_frozen", "rv_discrete_frozen")
+    return is_made and type(getattr(sys.modules["scipy.stats"], str(name), None)) is type(x.dist)
 
 
 def is_frozen(x: Any) -> bool:
@@ -469,7 +470,7 @@ def is_frozen(x: Any) -> bool:
 def unfrozen(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
     """The method of SciPy's distribution that a method of one with parameters calls, and these; ``None`` for other functions."""
     frozen = getattr(function, "__self__", None)
-    if not _is_with_parameters(frozen) or function.__name__ not in _TABLE[frozen.dist.name].formulas:
+    if not _is_with_parameters(frozen) or not is_defined(f"stats.{frozen.dist.name}.{function.__name__}"):
         return None
     distribution = getattr(sys.modules["scipy.stats"], frozen.dist.name)
     return getattr(distribution, function.__name__), frozen.args, frozen.kwds

@@ -25,7 +25,7 @@ FAMILIES: tuple[str, ...] = (
 )
 
 if importlib.util.find_spec("scipy") is not None:
-    FAMILIES = (*FAMILIES, "scipy")
+    FAMILIES = (*FAMILIES, "scipy", "scipy_arrays")
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")

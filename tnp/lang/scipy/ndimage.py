@@ -78,7 +78,8 @@ def _correlated(
     shape = shape_of(known, array)
     dims = axes_of(axes, x.ndim)
     count = int(np.prod(shape))
-    if dtype.kind == "b" or len(shape) != len(dims) or not 1 <= count <= MOST_TAPS or dims != sorted(dims):
+    is_behind = type(axes) is int and axes < 0  # SciPy itself refuses
+    if is_behind or dtype.kind == "b" or len(shape) != len(dims) or not 1 <= count <= MOST_TAPS or dims != sorted(dims):
         raise NeedsOpaque("a filter's weights")
     if convolves:
         array = None if array is None else clang.flip(array, tuple(range(len(shape))))

@@ -178,8 +178,10 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
     def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
         check_order(order)
         operands, (result_dtype,) = _operands(name, xs, dtype)
-        if result_dtype.kind != "f" or casting != "same_kind" or where is not True:
-            raise NeedsOpaque(f"scipy.special.{name} of {result_dtype}, or with where=, is not compiled")
+        if casting != "same_kind" or where is not True:
+            raise NeedsEager(f"scipy.special.{name} with where= or casting= is not compiled")
+        if result_dtype.kind != "f":
+            raise NeedsOpaque(f"scipy.special.{name} of {result_dtype}")
         inside = dtypes.float64 if name in _IN_DOUBLE else result_dtype
         result = compute(*clang.broadcast(*(clang.convert(x, inside) for x in operands)))
         return clang.convert(result, result_dtype)

@@ -312,10 +312,16 @@ def _wide(x: Any) -> TensorProxy:
     return clang.convert(array, dtypes.float64)
 
 
+def _is_wide(x: Any) -> bool:
+    """Whether SciPy moves and scales in double precision because of ``x``."""
+    return not isinstance(x, (TensorProxy, np.generic)) or str(x.dtype) not in ("float16", "float32")
+
+
 @dataclass
 class Parameters:
-    """Shape parameters as arrays, location and scale, and where they are possible (``None``: everywhere)."""
+    """Shape parameters as arrays, location and scale, and where they are possible (``None``: everywhere); and what was passed."""
 
+    given: dict[str, Any]
     shapes: list[TensorProxy]
     loc: Any
     scale: Any
@@ -350,7 +356,7 @@ def _parameters(row: Distribution, args: tuple[Any, ...], kwds: dict[str, Any]) 
     possible = None
     for check in checks:
         possible = check if possible is None else clang.logical_and(possible, check)
-    return Parameters(shapes, loc, scale, possible)
+    return Parameters(given, shapes, loc, scale, possible)
 
 
 def _moved(x: TensorProxy, p: Parameters) -> TensorProxy:
@@ -437,7 +443,7 @@ def _quantile(row: Distribution, name: str, q: Any, p: Parameters) -> TensorProx
 
 
 def _define(dist: str, row: Distribution, name: str) -> None:
-    kind = _quantile if name in ("ppf", "isf") else _distribution if name.endswith(("cdf", "sf")) else _density
+    kind: Any = _quantile if name in ("ppf", "isf") else _distribution if name.endswith(("cdf", "sf")) else _density
 
     # SciPy's own method takes 30 μs and more for what it does besides.
     @scipysymbol(f"stats.{dist}.{name}", tags=(OpTags.BETTER_OPENED,))
@@ -445,7 +451,10 @@ def _define(dist: str, row: Distribution, name: str) -> None:
         """A density, a distribution function or a quantile, of parameters that broadcast."""
         if isinstance(x, (list, tuple)):
             x = as_array(x)
-        return kind(row, name, x, _parameters(row, args, kwds))
+        p = _parameters(row, args, kwds)
+        if not any(map(_is_wide, (x, p.given["loc"], p.given["scale"]))):
+            raise NeedsOpaque("a variable, a location and a scale in single precision")
+        return kind(row, name, x, p)
 
 
 for _dist, _row in _TABLE.items():

@@ -186,3 +186,49 @@ def test_gradients_of_programs(program, at):
 
 def steps(x):
     return 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+
+
+#: arguments of other kinds than those that programs mostly have: numbers, lists, other dtypes, nothing
+UNUSUAL = {
+    "a list of numbers": lambda x: ndimage.laplace([x[0], x[1], x[2]]) * 2,
+    "an array of bools": lambda x: ndimage.gaussian_filter(x > 0, 1) | (x > 1),
+    "as floats": lambda x: ndimage.gaussian_filter(x > 0, 1, output=float) * 2,
+    "bytes that overflow": lambda x: ndimage.convolve((x * 9).astype("i1"), [9, 9, 9]) * 1,
+    "bytes that would be negative": lambda x: ndimage.convolve(np.abs(x * 9).astype("u1"), [-1, -1, 0.5]) * 1,
+    "complex numbers": lambda x: ndimage.gaussian_filter(x * 1j, 1) * 2,
+    "a mode for each axis": lambda x: ndimage.gaussian_filter(x.reshape(-1, 5), 1, mode=["wrap", "constant"]) * 2,
+    "some axes": lambda x: ndimage.uniform_filter(x.reshape(4, 5, -1), 3, axes=(0, 2)) * 2,
+    "a window of one": lambda x: ndimage.maximum_filter(x, 1) + ndimage.uniform_filter(x, 1),
+    "lists": lambda x: signal.convolve([1, 2, 3], [x[0], 1]) * 2,
+    "bools": lambda x: signal.convolve(x > 0, x[:3] > 0) | True,
+    "two dtypes": lambda x: signal.convolve(x, [1, 2, 3]) + signal.convolve(x, np.arange(3)),
+    "integers": lambda x: signal.savgol_filter(np.floor(x * 9).astype(int), 5, 2) + signal.detrend(np.arange(len(x)) ** 2),
+    "single precision": lambda x: signal.sosfiltfilt(signal.butter(1, 0.2, output="sos"), x.astype("f4")) * 2,
+    "half precision": lambda x: special.gamma(np.abs(x).astype("f2")) * 2,
+    "an order in an array": lambda x: special.jv(np.arange(x.size), x) * 2,
+    "an axis tuple": lambda x: special.logsumexp(x.reshape(-1, 5), axis=(0, 1), b=np.abs(x).reshape(-1, 5)) * 2,
+    "no elements": lambda x: special.gamma(x[:0]).sum() + stats.gamma.pdf(x[:0], 2.0).sum() + x.sum(),
+    "a row and a column": lambda x: stats.gamma.cdf(np.abs(x[:3]), np.arange(1.0, 4)[:, None], scale=[[1.0, 2.0, 3.0]]) * 2,
+    "all in single precision": lambda x: stats.norm.pdf(x.astype("f4"), np.float32(1), np.float32(2)) * 2,
+    "integers as variables": lambda x: stats.norm.pdf(np.arange(4)) + stats.binom.pmf(np.arange(4), np.arange(4), 0.3) + x[0],
+    "moved counts": lambda x: stats.poisson.cdf(np.floor(x * 4), 2.0, loc=1) * 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_arguments(name):
+    f = UNUSUAL[name]
+    x = RNG.normal(size=40)
+    jitted = tnp.jit(f)
+    for _ in range(2):
+        assert_same(jitted(x), f(x), rtol=1e-11)
+
+
+def test_maps_and_second_derivatives():
+    images = RNG.gamma(2.0, size=(3, 6, 7))
+    f = lambda a: ndimage.sobel(a) * stats.norm(a.mean(), 2.0).logpdf(a) + signal.convolve2d(a, a[:2, :2], "same")  # noqa: E731
+    assert_same(tnp.vmap(f)(images), np.stack([f(a) for a in images]), rtol=1e-11)
+    g = lambda v: (special.log_ndtr(v) * special.gamma(v) + special.i0(v) + stats.t.logpdf(v, 4.0)).sum()  # noqa: E731
+    x, gradient = images[0, 0], tnp.grad(g)
+    expected = [(gradient(x + s) - gradient(x - s)) / 2e-6 for s in steps(x)]
+    np.testing.assert_allclose(tnp.hessian(g)(x), expected, rtol=1e-6, atol=1e-6)

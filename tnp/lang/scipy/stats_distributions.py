@@ -466,9 +466,10 @@ for _dist, _row in _TABLE.items():
 
 
 def _is_with_parameters(x: Any) -> bool:
-    name = getattr(getattr(x, "dist", None), "name", None)
-    is_made = type(x).__name__ in ("rv_continuous_frozen", "rv_discrete_frozen")
-    return is_made and type(getattr(sys.modules["scipy.stats"], str(name), None)) is type(x.dist)
+    if type(x).__name__ not in ("rv_continuous_frozen", "rv_discrete_frozen"):
+        return False
+    distribution = getattr(sys.modules["scipy.stats"], str(x.dist.name), None)
+    return type(x).__module__.startswith("scipy.stats") and type(distribution) is type(x.dist)
 
 
 def is_frozen(x: Any) -> bool:

@@ -194,6 +194,18 @@ def test_draws_are_pythons():
     assert "rvs" in tnp.explain(jitted)
 
 
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_random_matrices_are_pythons():
+    sparse = pytest.importorskip("scipy.sparse")
+
+    def f(x):
+        y = np.sin(x) * 2 + 1
+        return y * sparse.random(5, 5, 0.5).toarray() + np.cos(y)
+
+    jitted, x = tnp.jit(f), np.ones(5)
+    assert not np.array_equal(jitted(x), jitted(x))
+
+
 SAMPLES = RNG.gamma(2.0, size=(7, 9))
 SUMMARIES = {
     "entropy": lambda x: (stats.entropy(x), stats.entropy(x, axis=1, base=2), stats.entropy(x, x[::-1], keepdims=True)),

@@ -23,7 +23,7 @@ SMALL_BLOCKS = {
     "emit.kernel": {"GRAIN": 200, "STACK_BYTES": 256},
     "emit.body": {"STACK_BYTES": 256, "UNROLLED": 3},
     "materialization": {"RECOMPUTE": 4, "DEPTH": 6},
-    "schedule": {"INNER_BYTES": 512, "OUTER_ITERATIONS": 2},
+    "schedule": {"CACHED_BYTES": 512, "OUTER_ITERATIONS": 2},
     "overlapped_fusion": {"SMALL_BYTES": 0, "ROWS_FOR_EACH_TWICE": 0},
 }
 

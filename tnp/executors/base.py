@@ -488,6 +488,11 @@ class FusionExecutor(Executor):
 
     #: operations in one region, at most
     region_limit = 256
+    #: Operations in one region, at most, where a cut would have more than ``cached_bytes`` cross from one to the next;
+    #: ``None``: no more than the ``region_limit``.
+    longest_region: int | None = None
+    #: bytes that the next region finds in the cache
+    cached_bytes = 0
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
     #: regions may be disconnected: operations without common values may share one

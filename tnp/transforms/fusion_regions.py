@@ -5,6 +5,8 @@ Effects keep their order among each other and with operations that may raise.
 
 Operations on arguments alone could join any region. They are deferred to the region of their first reader; in an
 earlier region, their results would be written to memory and read again.
+
+Long regions are cut by :mod:`~tnp.transforms.region_cuts`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.claim import Fusable
 from tnp.transforms.dce import may_raise
+from tnp.transforms.region_cuts import cut_region, longest
 
 __all__ = ["find_regions"]
 
@@ -29,7 +32,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     for i in range(len(bsyms)):
         regions.take(i)
     regions.place_waiting()
-    return [[bsyms[i] for i in sorted(regions.members[g])] for g in regions.order()]
+    return [part for g in regions.order() for part in regions.parts(g)]
 
 
 class _Regions:
@@ -139,7 +142,7 @@ class _Regions:
         self.waiting.pop(i, None)
         kind = self._kind(b)
         joining = self._waiting_for(b)
-        too_many = kind is None or len(joining) >= kind[0].region_limit
+        too_many = kind is None or len(joining) >= longest(kind[0])
         self.place_waiting([j for j in joining if too_many or self._kind(self.bsyms[j]) != kind])
         joining = [j for j in joining if j in self.waiting]
         is_effect = OpTags.PROGRAM in b.sym.tags or b.has_tag_inside(OpTags.EFFECT)
@@ -195,7 +198,7 @@ class _Regions:
         """The group that operations go to, the last one that is possible."""
         chosen = None
         if kind is not None:
-            limit = kind[0].region_limit - len(joining)
+            limit = longest(kind[0]) - len(joining)
             behind = 0  # what another group that must come before depends on
             for g in needs:
                 behind |= self.above[g]
@@ -214,7 +217,7 @@ class _Regions:
         self.members[chosen] += joining
         self._order(needs - {chosen}, chosen)
         bit = self.bits[chosen]
-        if bit is not None and len(self.members[chosen]) >= kind[0].region_limit:
+        if bit is not None and len(self.members[chosen]) >= longest(kind[0]):
             self.open[kind] &= ~(1 << bit)
         for j in joining:
             self.waiting.pop(j, None)
@@ -250,6 +253,12 @@ class _Regions:
             if above | self.above[g] != self.above[g]:
                 self.above[g] |= above
                 stack += [(h, above) for h in self.after[g]]
+
+    def parts(self, group: int) -> list[list[BoundSymbol]]:
+        """The operations of a group, as the regions that it is cut into."""
+        operations = [self.bsyms[i] for i in sorted(self.members[group])]
+        kind = self.kinds[group]
+        return [operations] if kind is None else cut_region(operations, kind[0])
 
     def order(self) -> list[int]:
         """The groups so that each comes after those it needs, otherwise by their last member."""

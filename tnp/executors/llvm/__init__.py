@@ -22,7 +22,14 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
-from tnp.executors.llvm import indexing, loop_ir, lowering_rules, program, views  # noqa: F401 — some register rules
+from tnp.executors.llvm import (
+    indexing,  # noqa: F401 — it registers rules
+    loop_ir,
+    lowering_rules,  # noqa: F401
+    program,
+    target,
+    views,  # noqa: F401
+)
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
@@ -43,6 +50,8 @@ class LLVMExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, reductions, views and updates of arrays on the CPU, and whole loops."""
 
     array_kind = "numpy"
+    longest_region = target.LONGEST_REGION
+    cached_bytes = target.CACHED_BYTES
     options = MappingProxyType({"everything": "regions are compiled that others run as well, for tests"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = (), fast: bool = False) -> None:

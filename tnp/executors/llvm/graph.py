@@ -464,7 +464,7 @@ class Lowering:
         if base.op == "input" and not is_version_of(made, base):
             # All of an array that the region was given is replaced: written to its memory, not to new one.
             self.nodes[bsym.output.name] = self.update(base, made)
-        elif len(made.shape) > 1 and not is_version_of(made, base):
+        elif len(made.shape) > 1 and made is not base and not is_version_of(made, base):
             made = self.make("copy", made.shape, made.dtype, (made,))
             made.layout = base
             self.nodes[bsym.output.name] = made

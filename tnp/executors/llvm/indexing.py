@@ -112,12 +112,19 @@ def _already_written(root: Node, chain: Sequence[View], part: Node, where: Where
 
 
 def _goes_through(update: Update, at: Indices, place: Indices) -> bool:
-    """Whether the target of an update is a view of the elements at ``place``, where ``at`` goes through them all."""
-    shape = tuple(i.range()[1] + 1 for i in at)
+    """Whether the target of an update is a view of the elements at ``place``, where ``at`` goes through them all.
+
+    Dimensions of 1 make no difference: ``x[1:, 0] = v`` is written by way of a slice with one more.
+    """
+    shape = [i.range()[1] + 1 for i in at]
+    own = [i for i, n in zip(at, shape) if n != 1]
+    lengths = [n for n in shape if n != 1]
     node = update.target
     while isinstance(node, View):
-        if node.shape == shape and origin(node, at)[1] == place:
-            return True
+        if [n for n in node.shape if n != 1] == lengths:
+            rest = iter(own)
+            if origin(node, tuple(Index() if n == 1 else next(rest) for n in node.shape))[1] == place:
+                return True
         node = node.source
     return False
 

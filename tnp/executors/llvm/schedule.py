@@ -24,11 +24,10 @@ from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.row_fusion import Sweep, sweep
 from tnp.executors.llvm.skewed_fusion import Following, follow
 from tnp.executors.llvm.statements import Access, Group, Nest, Statement
+from tnp.executors.llvm.target import CACHED_BYTES
 
 __all__ = ["Schedule", "memory_of_outputs", "schedule"]
 
-#: statements of different inner loops share outer ones if what one outer iteration touches has at most this many bytes
-INNER_BYTES = 256 * 1024
 #: so many outer iterations are enough for any number of threads
 OUTER_ITERATIONS = 8
 
@@ -229,7 +228,7 @@ def _merge(plan: Plan, nest: Nest, statement: Statement) -> bool:
             iterations = math.prod(v.limit for v in nest.outer[:depth])
             inner = max(_inner_bytes(s, depth) for s in (*nest.statements(), statement))
             total = inner * iterations
-            if inner > INNER_BYTES or (iterations < OUTER_ITERATIONS and total > INNER_BYTES):
+            if inner > CACHED_BYTES or (iterations < OUTER_ITERATIONS and total > CACHED_BYTES):
                 return False
     nest.outer = nest.outer[:depth]
     if joins:

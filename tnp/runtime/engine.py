@@ -87,6 +87,11 @@ class Target:
         return self.has_f16c or self.triple.startswith(("aarch64", "arm64"))
 
     @property
+    def has_masks(self) -> bool:
+        """Whether loads and stores of some elements of a vector cost no more than those of all (AVX-512)."""
+        return self.vector_bits >= 512
+
+    @property
     def is_zen(self) -> bool:
         """Whether it is one of AMD's Zen processors."""
         return self.cpu.startswith("znver")

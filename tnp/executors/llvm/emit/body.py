@@ -98,10 +98,11 @@ class Body:
     @contextmanager
     def loop(
         self, begin: str, end: str, count: int | None = None, vectors: int | None = None, *, maybe_empty: bool = False,
-        scalar: bool = False, independent: bool = False, width: int = 1,
+        scalar: bool = False, independent: bool = False, masked: int = 0, width: int = 1,
     ) -> Iterator[str]:  # fmt: skip
         """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it. Others get
-        vectors of ``width`` elements, or, for 1, of as many as LLVM thinks best.
+        vectors of ``width`` elements, or, for 1, of as many as LLVM thinks best. Of one that is ``masked``, vectors have so many, and the
+        last one may have elements that the loop does not.
         Of an ``independent`` one, no iteration touches what another writes. Where it is not said that a loop is ``maybe_empty``, it has
         an iteration: to look whether it has costs LLVM a tenth of its time.
 
@@ -130,8 +131,10 @@ class Body:
         following = code.op(f"add nuw nsw i64 {counter}, 1")
         code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp ne i64 {following}, {last}")
-        short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
-        kinds = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
+        short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED and not masked
+        kinds: list[str | int] = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
+        if masked:
+            kinds, width = [1, "masked"], masked
         if width > 1 and not scalar and not short:
             kinds.append(f"width {width}")
         if independent and not short:

@@ -48,6 +48,7 @@ LONG, SLICE = 1 << 29, 1 << 27
 _HINTS: dict[str | int, str] = {
     "unrolled": '!"llvm.loop.unroll.full"',
     "scalar": '!"llvm.loop.vectorize.enable", i1 false',
+    "masked": '!"llvm.loop.vectorize.predicate.enable", i1 true',
     "independent": '!"llvm.loop.parallel_accesses", !GROUP',
     1: '!"llvm.loop.interleave.count", i32 1',
     2: '!"llvm.loop.interleave.count", i32 2',

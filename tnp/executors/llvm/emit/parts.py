@@ -1,7 +1,8 @@
 """Innermost loops in parts of a fixed length, a multiple of LLVM's vector length times its interleave count.
 
 A loop whose trip count is a known multiple of its vectors is one loop in machine code. For any other, LLVM emits two or
-three (vectors, fewer vectors, single elements), which doubles its compile time, and the scalar remainder is slow.
+three (vectors, fewer vectors, single elements), which doubles its compile time, and the scalar remainder is slow. The
+last vector of a short loop is masked, where the processor has masks.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ __all__ = [
     "goes_backwards",
     "innermost",
     "least",
+    "masked_vector",
     "part_of",
     "parts_of",
     "repeats_stores",
@@ -47,6 +49,8 @@ INTERLEAVED = 4
 SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
 #: vectors whose time a part takes besides its iterations
 PART_COST = 1
+#: vectors of a loop whose last one is masked, at most: where parts may overlap, and where they may not
+MASKED, MASKED_ELSE = 4, 16
 
 
 @dataclass(frozen=True)
@@ -186,8 +190,11 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
     length = _of_lines(statements)
     if ahead and length <= limit:
         parts = Parts(limit, length, -(-limit // length), True)
-    if not parts.overlaps:
-        with body.together(run, vectors=parts.vectors, from_last=goes_backwards(body.module, run, statements)):
+    masked = masked_vector(statements, limit, parts.overlaps)
+    if masked or not parts.overlaps:
+        with body.together(
+            run, vectors=parts.vectors, masked=masked, from_last=goes_backwards(body.module, run, statements)
+        ):
             yield
         return
     with body.loop("0", str(parts.count)) as i:
@@ -195,6 +202,20 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
         ask_for_part(body, ahead, part.begin, parts.length)
         with body.together(run, part):
             yield
+
+
+def masked_vector(statements: Sequence[Statement], limit: int, may_overlap: bool) -> int:
+    """The elements of a vector in a short loop whose last one is masked: what it has beside the loop's elements is neither read nor
+    written. 0 for other loops.
+
+    Elements one by one would take as long as a vector each, and up to ``UNROLLED`` of them are written out, which takes
+    long to compile. Longer loops are parts that overlap where that is possible.
+    """
+    vector = vector_length(statements)
+    most = MASKED if may_overlap else MASKED_ELSE
+    if not engine.target().has_masks or limit % vector == 0 or not vector // 2 < limit <= most * vector:
+        return 0
+    return 0 if any(s.reduced or s.ordered for s in statements) else vector
 
 
 def goes_backwards(module: Module, run: Sequence[Var], statements: Sequence[Statement]) -> bool:

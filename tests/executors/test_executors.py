@@ -385,10 +385,12 @@ def test_regions_of_views_and_results_that_are_arguments():
 # Regions of any graph
 
 
-def _graph(edges, fusable, effects):
-    """Bound symbols on named values: node ``i`` reads the nodes in ``edges[i]``."""
+def _graph(edges, fusable, effects, longest=None):
+    """Bound symbols on named values: node ``i`` reads the nodes in ``edges[i]``. Regions of more than ``longest`` nodes are cut."""
     values = [TensorProxy(f"v{i}", shape=(2,), dtype=dtypes.float64) for i in range(len(edges))]
     fuser = Fuser()
+    if longest is not None:
+        fuser.region_limit, fuser.longest_region, fuser.cached_bytes = 2, longest, 16
     bsyms = []
     for i, sources in enumerate(edges):
         tags = (OpTags.EFFECT,) if effects[i] else ()
@@ -408,12 +410,13 @@ def graphs(draw):
     return edges, draw(flags), draw(flags) if draw(st.booleans()) else [False] * n
 
 
-@given(graphs())
+@given(graphs(), st.none() | st.integers(2, 6))
 @settings(max_examples=300, deadline=None)
-def test_regions_of_a_random_graph_are_a_valid_program(graph):
+def test_regions_of_a_random_graph_are_a_valid_program(graph, longest):
     edges, fusable, effects = graph
-    bsyms = _graph(edges, fusable, effects)
+    bsyms = _graph(edges, fusable, effects, longest)
     groups = find_regions(bsyms)
+    assert longest is None or max(map(len, groups)) <= longest
     flat = [b for g in groups for b in g]
     assert sorted(map(id, flat)) == sorted(map(id, bsyms)), "every operation stands once"
     done = set()

@@ -327,7 +327,7 @@ POLL_DECLARED = "declare i1 @tnp_poll() nounwind memory(inaccessiblemem: readwri
 HEADER, RECORD, NEXT = 11, 8, 10
 
 #: from how many bytes on, and up to how many, arrays come from the pool (allocator.py)
-LARGE, TOO_LARGE = 1 << 20, 1 << 60
+LARGE, TOO_LARGE = 1 << 18, 1 << 60
 
 #: A descriptor: kernel, release the GIL, number of inputs, of outputs, single, function and argument for pooled outputs,
 #: type of arrays, the function of sizes, how many dimensions it gives, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags, whether no other descr will do; for an int: low, high.

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm.emit.body import Body, Part
+from tnp.executors.llvm.emit.body import UNROLLED, Body, Part
 from tnp.executors.llvm.emit.prefetch import LINE_BYTES, LINES, ask_for_part, next_rows
 from tnp.executors.llvm.graph import Update
 from tnp.executors.llvm.index import Var
@@ -51,6 +51,8 @@ SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
 PART_COST = 1
 #: vectors of a loop whose last one is masked, at most: where parts may overlap, and where they may not
 MASKED, MASKED_ELSE = 4, 16
+#: additions of an iteration of it, at least, if it has more than ``UNROLLED``
+MASKED_COST = 64
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,11 @@ def masked_vector(statements: Sequence[Statement], limit: int, may_overlap: bool
     written. 0 for other loops.
 
     Elements one by one would take as long as a vector each, and up to ``UNROLLED`` of them are written out, which takes
-    long to compile. Longer loops are parts that overlap where that is possible.
+    long to compile. Where an iteration of others costs little, elements one by one are faster: the processor cannot read
+    what a masked store wrote before it is in the cache. Longer loops are parts that overlap where that is possible.
     """
+    if limit > UNROLLED and sum(s.cost() for s in statements) < MASKED_COST:
+        return 0
     vector = vector_length(statements)
     most = MASKED if may_overlap else MASKED_ELSE
     if not engine.target().has_masks or limit % vector == 0 or not vector // 2 < limit <= most * vector:

@@ -25,7 +25,8 @@ __all__ = ["bytes_that_cross", "cut_region", "longest"]
 
 def longest(fuser: Any) -> int:
     """How many operations a region of a fuser has before it is cut."""
-    return fuser.longest_region or fuser.region_limit
+    found: int = fuser.longest_region or fuser.region_limit
+    return found
 
 
 def cut_region(region: Sequence[BoundSymbol], fuser: Any) -> list[list[BoundSymbol]]:

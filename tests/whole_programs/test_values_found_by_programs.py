@@ -404,3 +404,12 @@ def test_what_is_no_array_is_a_mask_by_its_truth(where):
     )
     for function in functions:
         check(function, (X[:3] + 1,), (X[1:4],))
+
+
+def test_an_array_filled_with_a_number_or_a_scalar():
+    def f(a, b):
+        a.fill(max(1, b[0]))
+        return a
+
+    for dtype in (float, int, np.float32):
+        check(f, *((np.zeros(3, dtype), np.array([v])) for v in (0.5, 2.5, 0.5)))

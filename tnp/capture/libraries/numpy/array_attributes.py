@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.core import prims
 from tnp.core.errors import NeedsEager, NeedsValue, user_stack_level
 from tnp.lang import numpy as lnp
@@ -33,6 +34,8 @@ def _written_to(tracer: Tracer, a: TracedArray) -> TracedArray:
 
 
 def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
+    if type(value) is TracedEither:
+        value = value.stored_in(a)
     if not np.isscalar(value) and getattr(value, "ndim", 1) != 0:
         raise ValueError("setting an array element with a sequence.")
     tracer.store(_written_to(tracer, a), value)

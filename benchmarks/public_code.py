@@ -224,7 +224,12 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
     eagerly = [line.strip() for line in text.split("\n") if " runs eagerly: " in line]
     if "\nprogram 0: in parts" in text:
         runs = text.split("Python runs:\n")[1].split("\n")[0].strip()
-        row |= {"kind": "parts", "reason": runs, "eagerly": eagerly}
+        row |= {
+            "kind": "parts",
+            "reason": runs,
+            "eagerly": eagerly,
+            "faster eagerly": "they run eagerly, which" in text,
+        }
     elif eagerly:
         row |= {"kind": "eager", "reason": eagerly[0]}
     return row

@@ -44,7 +44,7 @@ def in_parts(f, *args, spans=None):
         for a, b in zip(mine, left):
             assert_same(vars(a) if hasattr(a, "__dict__") else a, vars(b) if hasattr(b, "__dict__") else b)
     points = points_of(jitted)
-    assert points.has_spans()
+    assert points.has_parts()
     if spans is not None:
         assert len(points.parts) == spans, tnp.explain(jitted)
     return jitted

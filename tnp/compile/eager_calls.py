@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.faults import REPORT, located, text_of
-from tnp.compile.resume_points import ResumePoints
+from tnp.compile.parts_or_eager import PartsOrEager
+from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
 from tnp.core.errors import (
     EagerFallbackWarning,
@@ -73,6 +74,8 @@ class EagerCalls:
         #: of a span: the points of the function around, and the places of its statements there
         self._around: ResumePoints | None = None
         self._places: frozenset[Place] = frozenset()
+        #: by the ``id`` of a form, what runs its calls in parts
+        self._in_which: dict[int, PartsOrEager] = {}
         #: whether it is a span, or a function that what Python runs calls
         self._is_part = False
 
@@ -82,7 +85,7 @@ class EagerCalls:
             return True
         if not self.runs_eagerly or self._strict:
             return False
-        if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_spans():
+        if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
         if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
@@ -148,8 +151,8 @@ class EagerCalls:
     def _points_around(self, reason: str, stack: Sequence[UserLocation]) -> ResumePoints | None:
         """The resume points of the function with one more; ``None`` if nothing is compiled around them. ``stack`` are the user's lines
         that were being executed in it, innermost first."""
-        function: Any = self.__tnp_function__
-        if not self.runs_eagerly or type(function) not in (types.FunctionType, types.MethodType):
+        function = python_of(self.__tnp_function__)
+        if not self.runs_eagerly or function is None:
             return None
         if self._points is None:
             self._points = ResumePoints(function, self._part, self._around)
@@ -178,7 +181,21 @@ class EagerCalls:
 
     def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
         """Runs a call of the function in parts."""
-        return lambda *values: form.apply(points.function(), values)
+        whole: Any = self.__tnp_function__
+        if type(whole) in (types.FunctionType, types.MethodType):
+            in_parts = self._in_which.get(id(form))
+            if in_parts is None:
+                in_parts = self._in_which[id(form)] = PartsOrEager(
+                    points,
+                    lambda *values: form.apply(points.function(), values),
+                    lambda *values: form.apply(whole, values),
+                )
+            return in_parts
+
+        def run(*values: Any) -> Any:  # hooks may have been added to a module
+            return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
+
+        return run
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

@@ -53,7 +53,7 @@ def _described(f: Any, seen: set[int]) -> list[str]:
     lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, (entry, conditions) in enumerate(programs):
         if entry.points is not None:
-            lines += [f"program {i}: in parts", *conditions, *_parts(entry.points, seen)]
+            lines += [f"program {i}: in parts", *conditions, *_choice(f, entry.form), *_parts(entry.points, seen)]
             continue
         if entry.eager_reason is not None:
             lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
@@ -78,11 +78,18 @@ def _described(f: Any, seen: set[int]) -> list[str]:
             )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):
-        if f._points is not None and f._points.has_spans():
-            lines += ["calls that no program is valid for run in parts", *_parts(f._points, seen)]
+        if f._points is not None and f._points.has_parts():
+            choices = [line for form in f.forms() for line in _choice(f, form)]
+            lines += ["calls that no program is valid for run in parts", *choices, *_parts(f._points, seen)]
         else:
             lines.append("calls that no program is valid for run eagerly: there were too many")
     return lines
+
+
+def _choice(f: Any, form: Any) -> list[str]:
+    """Whether calls that could run in parts do not."""
+    found = f._in_which.get(id(form))
+    return ["  for now they run eagerly, which takes less time"] if found is not None and found.is_eager else []
 
 
 def _parts(points: ResumePoints, seen: set[int]) -> list[str]:

@@ -19,6 +19,7 @@ from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, stat
 
 __all__ = [
     "CALLEE",
+    "COMPREHENSIONS",
     "LOOPS",
     "SCOPES",
     "CallsWrapped",
@@ -40,10 +41,10 @@ _VALUE = f"{PREFIX}value"
 
 #: functions that look at their caller's frame; ``super`` does so only in the statement that it stands in
 _FRAME_FUNCTIONS = frozenset(("locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: what is evaluated later, or by itself
-SCOPES = (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)
+SCOPES = (*_FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
 LOOPS = (ast.For, ast.While)
 _SUSPENDS = (ast.Await, ast.Yield, ast.YieldFrom)
 #: statements that a span may have at its top
@@ -73,11 +74,11 @@ def place_of(node: Any) -> Place:
 
 
 def can_outline(tree: Any) -> bool:
-    """Whether a function's statements may become functions: it is no generator, and looks at none of its own frames."""
+    """Whether a function's statements may become functions: it is no coroutine, and looks at none of its own frames."""
     if not isinstance(tree, ast.FunctionDef):
         return False
     for node in own_nodes(tree.body):
-        if isinstance(node, (*_SUSPENDS, ast.AsyncFor, ast.AsyncWith)):
+        if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
             return False
         if isinstance(node, ast.Name) and node.id in _FRAME_FUNCTIONS:
             return False
@@ -141,9 +142,9 @@ def _is_in_scope(statement: ast.stmt, node: ast.AST) -> bool:
 
 class Names:
     """What the names of a function are: ``local`` ones, and those of them that only Python's statements may bind (``shared``) because
-    a function inside looks at the variable, not at its value."""
+    a function inside looks at the variable, not at its value. ``free`` are closure variables that spans take as parameters."""
 
-    def __init__(self, tree: ast.FunctionDef) -> None:
+    def __init__(self, tree: ast.FunctionDef, free: frozenset[str] = frozenset()) -> None:
         declared = {n for s in own_nodes(tree.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
         inside = {n for s in statements_in(tree.body) if isinstance(s, ast.Nonlocal) for n in s.names}
         self._tree = tree
@@ -158,7 +159,7 @@ class Names:
             elif isinstance(node, (ast.Lambda, ast.GeneratorExp)):
                 self.shared |= {n for n in reads(node) & self.local if count.get(n, 0) != 1}
         #: names that a lambda sees other values of, later: it stands where Python runs it
-        self.changing = {n for n in self.local if count.get(n, 0) != 1}
+        self.changing = {n for n in self.local if count.get(n, 0) != 1} | free
 
     def read_outside(self, s: ast.stmt) -> set[str]:
         """The names that the function reads outside of one of its statements."""
@@ -203,7 +204,7 @@ def reads(node: ast.AST) -> set[str]:
     found = set().union(*map(reads, children(node)))
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         found.add(node.target.id)
-    if isinstance(node, _COMPREHENSIONS):
+    if isinstance(node, COMPREHENSIONS):
         found -= {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
     elif isinstance(node, ast.Lambda):
         found -= parameters_of(node)
@@ -254,8 +255,10 @@ class Normalizer:
             self._return(s)
         elif not isinstance(s, _CLEAN) or self._must_stay(s):
             self._python(self._opened(s) if blocks_of(s) else s)
+        elif not blocks_of(s) and _suspends(s):
+            self._yield(s)
         elif blocks_of(s):
-            if self._has_foreign(s) or has_jump([s]) or not self._watched.isdisjoint(bound_names([s])):
+            if self._has_foreign(s) or _suspends(s) or has_jump([s]) or not self._watched.isdisjoint(bound_names([s])):
                 self._python(self._opened(s))
             else:
                 self._out.append(s)
@@ -299,6 +302,16 @@ class Normalizer:
             s.value = self._wrap.visit(s.value)
         else:
             s.value = self._named(self._lifted(s.value))
+        self._python(s)
+
+    def _yield(self, s: Any) -> None:
+        """A simple statement that suspends a generator, which Python runs. What it yields is computed before, if that is all it does."""
+        value = getattr(s, "value", None)
+        given = value.value if isinstance(value, ast.Yield) and isinstance(s, (ast.Expr, ast.Assign)) else None
+        if given is not None and _is_movable(given) and not _stays(given, self.names):
+            value.value = self._named(self._lifted(given))
+        else:
+            s = self._wrap.visit(s)
         self._python(s)
 
     def _must_stay(self, s: ast.stmt) -> bool:
@@ -445,6 +458,11 @@ def _is_trivial(e: Any) -> bool:
 def _is_movable(e: Any) -> bool:
     """Whether an expression may be computed in several statements."""
     return not any(isinstance(n, (ast.NamedExpr, *_SUSPENDS)) for n in walk([e]))
+
+
+def _suspends(s: ast.stmt) -> bool:
+    """Whether a statement, or one in it, suspends the function."""
+    return any(isinstance(n, _SUSPENDS) for n in own_nodes([s]))
 
 
 def _stays(node: ast.AST, names: Names) -> bool:

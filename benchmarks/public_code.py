@@ -156,6 +156,10 @@ def outcome(f: Callable[..., Any], args: Any, kwargs: Any, seconds: float) -> tu
     return result, (args, kwargs)
 
 
+def _is_error(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, Exception)
+
+
 def is_same(a: Any, b: Any, depth: int = 4) -> bool:
     """Whether two results or arguments are alike, to rounding."""
     if type(a) is not type(b):
@@ -192,10 +196,10 @@ def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> fl
 
 
 def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -> dict[str, Any] | None:
-    """A row of the table; ``None`` for calls that cannot be judged: they differ from time to time, or take no time."""
+    """A row of the table; ``None`` for calls that cannot be judged: they raise, differ from time to time, or take no time."""
     expected, left = outcome(function, args, kwargs, 20)
     again, left_again = outcome(function, args, kwargs, 20)
-    if expected is TooLong or not is_same(expected, again) or not is_same(left, left_again):
+    if expected is TooLong or _is_error(expected) or not is_same(expected, again) or not is_same(left, left_again):
         return None
     eager = seconds_of(function, args, kwargs, seconds)
     if eager < LEAST_SECONDS:

@@ -23,6 +23,7 @@ import numpy as np
 
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.cupy import CUPY, is_cupy_array
+from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectorized
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
@@ -224,6 +225,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: type(x) in _CALLABLE_PARTS,
         lambda i, x, s: i.lift_callable(x, s),
+    ),
+    Row(
+        "`np.vectorize` objects: the function that they call; their options are guarded",
+        "input",
+        is_vectorized,
+        lambda i, x, s: lift_vectorized(i, x, i.prologue.let(s)),
     ),
     Row(
         "loggers: called at each call",

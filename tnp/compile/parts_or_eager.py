@@ -17,6 +17,8 @@ WARM = 6
 TIMED = 5
 #: how much longer parts may take than eager, for what the clock does not resolve
 TOLERANCE = 1.05
+#: seconds of a call in parts above which eager, which may take many times as long, is not tried
+LONG = 0.01
 #: calls after which both are timed again; twice as many after each time
 AGAIN = 500
 
@@ -58,12 +60,13 @@ class PartsOrEager:
             best = self._best = [math.inf, math.inf]
             self._turns = 2 * TIMED
         self._turns -= 1
-        turn = self._turns % 2
+        turn = (self._turns + 1) % 2
         start = time.perf_counter()
         result = self._ways[turn](*values)
         best[turn] = min(best[turn], time.perf_counter() - start)
-        if self._turns <= 0:
-            parts, eager = best
+        parts, eager = best
+        is_settled = parts < math.inf and (parts > LONG or 2 * parts < eager < math.inf)
+        if self._turns <= 0 or is_settled:
             self._way = self._ways[eager < math.inf and parts > TOLERANCE * eager]
             self._best, self._left, self._again = None, self._again, 2 * self._again
         return result

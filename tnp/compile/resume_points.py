@@ -55,7 +55,7 @@ def python_of(f: Any) -> Any:
     library = library_of_value(f)
     if library is not None:
         return library.method_called(f)
-    call = getattr(type(f), "__call__", None)
+    call = inspect.getattr_static(type(f), "__call__", None)
     return types.MethodType(call, f) if is_user_function(call) else None
 
 

@@ -414,6 +414,8 @@ def hooked(x: Any) -> Any:
         return functools.wraps(x)(lambda *args, **kwargs: call(x, *args, **kwargs))
     if type(x) is types.MethodType and is_followed(x.__func__):
         return types.MethodType(hooked(x.__func__), x.__self__)
+    if type(x) in _NUMPY_TYPES and active.running() is not None and NUMPY.symbol_of(x) is not None:
+        return functools.partial(active.current().runtime.call, x)
     if type(x) in (list, tuple):
         items = [hooked(y) for y in x]
         return x if all(a is b for a, b in zip(items, x)) else type(x)(items)

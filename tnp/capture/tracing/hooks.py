@@ -21,6 +21,7 @@ from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
 from tnp.capture.libraries.numpy.errstate import Errstate
+from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
@@ -329,7 +330,7 @@ _FUNCTION_TYPES = frozenset(
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
+    return any(isinstance(a, np.ndarray) or type(a) is TracedFlat for a in (*args, *kwargs.values()))
 
 
 #: kinds of defaults that are the same at each call

@@ -24,6 +24,7 @@ from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
+from tnp.compile.faster_way import LONG_PROGRAM, FasterWay
 from tnp.compile.eager_calls import KEEPING, RECOMPILE_LIMIT, EagerCalls
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faults import (
@@ -241,7 +242,35 @@ class Jitted(EagerCalls):
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = (*(e.run for e in entries if e.form is form), *last)
+            if self._may_choose_eager(form):
+                form.runs = (self._choice_of(form), *form.runs)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
+
+    def _may_choose_eager(self, form: CallSignature) -> bool:
+        """Whether calls may run eagerly where that takes less time than their programs."""
+        mine = [e for e in self._entries if e.form is form]
+        is_left_to_programs = form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
+        if is_left_to_programs or not mine or type(self) is not Jitted or check.enabled() or self._cudagraphs:
+            return False
+        return not any(e.points is not None or e.training is not None or e.prologue.moves_arrays for e in mine)
+
+    def _choice_of(self, form: CallSignature) -> FasterWay:
+        def compiled(*values: Any) -> Any:
+            for run in form.runs[1:]:
+                result = run(*values)
+                if result is not MISS:
+                    return result
+            return MISS
+
+        def settled() -> None:
+            with KEEPING:
+                form.has_chosen, form.choice = True, None
+                self._set_entries(self._entries)
+
+        if form.choice is None:
+            eagerly = functools.partial(form.apply, self.__tnp_function__)
+            form.choice = FasterWay(compiled, lambda *values: eagerly(values), long=LONG_PROGRAM, settled=settled)
+        return form.choice
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""

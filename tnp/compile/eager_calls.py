@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.faults import REPORT, located, text_of
-from tnp.compile.parts_or_eager import PartsOrEager
+from tnp.compile.faster_way import LONG_IN_PARTS, FasterWay
 from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
 from tnp.core.errors import (
@@ -74,8 +74,6 @@ class EagerCalls:
         #: of a span: the points of the function around, and the places of its statements there
         self._around: ResumePoints | None = None
         self._places: frozenset[Place] = frozenset()
-        #: by the ``id`` of a form, what runs its calls in parts
-        self._in_which: dict[int, PartsOrEager] = {}
         #: whether it is a span, or a function that what Python runs calls
         self._is_part = False
 
@@ -183,14 +181,14 @@ class EagerCalls:
         """Runs a call of the function in parts."""
         whole: Any = self.__tnp_function__
         if type(whole) in (types.FunctionType, types.MethodType):
-            in_parts = self._in_which.get(id(form))
-            if in_parts is None:
-                in_parts = self._in_which[id(form)] = PartsOrEager(
-                    points,
+            if form.in_parts is None:
+                form.in_parts = FasterWay(
                     lambda *values: form.apply(points.function(), values),
                     lambda *values: form.apply(whole, values),
+                    long=LONG_IN_PARTS,
+                    state=lambda: points.version,
                 )
-            return in_parts
+            return form.in_parts
 
         def run(*values: Any) -> Any:  # hooks may have been added to a module
             return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)

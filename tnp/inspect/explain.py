@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tnp.api import jitted_behind, programs_of
+from tnp.compile.cache_entry import CallSignature
 from tnp.compile.resume_points import ResumePoints
 from tnp.core.errors import UserLocation
 from tnp.core.symbol import OpTags
@@ -53,12 +54,12 @@ def _described(f: Any, seen: set[int]) -> list[str]:
     lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, (entry, conditions) in enumerate(programs):
         if entry.points is not None:
-            lines += [f"program {i}: in parts", *conditions, *_choice(f, entry.form), *_parts(entry.points, seen)]
+            lines += [f"program {i}: in parts", *conditions, *_choice(entry.form), *_parts(entry.points, seen)]
             continue
         if entry.eager_reason is not None:
             lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
             continue
-        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *_choice(entry.form)]
         if symbols := [n.text for n in entry.prologue.relations.symbols]:
             lines.append(f"  for any {', '.join(symbols)}")
         lines += [f"  {line}" for line in _claims(entry.traces)]
@@ -79,17 +80,17 @@ def _described(f: Any, seen: set[int]) -> list[str]:
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):
         if f._points is not None and f._points.has_parts():
-            choices = [line for form in f.forms() for line in _choice(f, form)]
+            choices = [line for form in f.forms() for line in _choice(form)]
             lines += ["calls that no program is valid for run in parts", *choices, *_parts(f._points, seen)]
         else:
             lines.append("calls that no program is valid for run eagerly: there were too many")
     return lines
 
 
-def _choice(f: Any, form: Any) -> list[str]:
-    """Whether calls that could run in parts do not."""
-    found = f._in_which.get(id(form))
-    return ["  for now they run eagerly, which takes less time"] if found is not None and found.is_eager else []
+def _choice(form: CallSignature) -> list[str]:
+    """Whether calls that could run compiled do not."""
+    chosen = (form.in_parts, form.choice)
+    return ["  for now they run eagerly, which takes less time"] if any(c and c.is_eager for c in chosen) else []
 
 
 def _parts(points: ResumePoints, seen: set[int]) -> list[str]:

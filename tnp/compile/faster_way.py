@@ -1,0 +1,109 @@
+"""Calls that may run compiled or eagerly: they run in whichever way takes less time.
+
+A program of few operations on small arrays may take longer than these: its guards, and the calls of its parts, cost some
+microseconds. Both ways give the same. So after some calls each way is timed, in turns, on the calls that come anyhow, and the
+faster one is kept. Only calls that are short are tried eagerly, and calls that turn out to be longer are compiled again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tnp.capture.guards.prologue import MISS
+
+__all__ = ["IS_TRIED", "LONG_IN_PARTS", "LONG_PROGRAM", "FasterWay"]
+
+#: whether calls are tried eagerly at all
+IS_TRIED = os.environ.get("TNP_TRY_EAGER", "1") != "0"
+#: compiled calls before any is timed
+WARM = 6
+#: calls of each way that are timed
+TIMED = 5
+#: how much longer compiled calls may take, for what the clock does not resolve
+TOLERANCE = 1.05
+#: seconds that an eager call costs more than calling the function
+OVERHEAD = 4e-7
+#: seconds of a compiled call above which eager, which may take many times as long, is not tried
+LONG_PROGRAM, LONG_IN_PARTS = 1e-4, 1e-2
+#: an eager call that takes so many times what the timed ones did, and this many seconds more, is of other arguments
+OTHER, OTHER_SECONDS = 3, 2e-5
+
+
+class FasterWay:
+    """Runs calls compiled, or ``eagerly`` where that takes less time.
+
+    ``compiled`` gives :data:`MISS` where no program is valid. ``state()`` is another value when what is compiled has changed: then
+    all is tried again. ``settled()`` is called once calls are compiled for good.
+    """
+
+    def __init__(
+        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], *, long: float,
+        state: Callable[[], Any] = bool, settled: Callable[[], None] = bool,
+    ) -> None:  # fmt: skip
+        self._compiled, self._eagerly, self._long = compiled, eagerly, long
+        self._state, self._settled = state, settled
+        self._start_over()
+        self._flips = 0
+
+    def _start_over(self) -> None:
+        self._tried = self._state()
+        self._left = WARM if IS_TRIED else -1
+        self._times = [math.inf, math.inf]
+        #: what an eager call takes at most, once they are
+        self._limit = math.inf
+        self.is_eager = False
+
+    def __call__(self, *values: Any) -> Any:
+        if self._tried != self._state():
+            self._start_over()
+        if self.is_eager:
+            return self._run_eagerly(*values)
+        if self._left < 0:
+            return self._compiled(*values)
+        self._left -= 1
+        return self._compiled(*values) if self._left >= 0 else self._timed(*values)
+
+    def _run_eagerly(self, *values: Any) -> Any:
+        start = time.perf_counter()
+        result = self._eagerly(*values)
+        if time.perf_counter() - start > self._limit:
+            self._flips += 1
+            self._start_over()
+            if self._flips > 1:
+                self._compile_for_good()
+        return result
+
+    def _compile_for_good(self) -> None:
+        self.is_eager, self._left = False, -1
+        self._settled()
+
+    def _timed(self, *values: Any) -> Any:
+        """A call that is timed, the compiled ones first."""
+        times = self._times
+        self._left = 0
+        turn = 0 if times[0] == math.inf else self._turn
+        self._turn = 1 - turn
+        start = time.perf_counter()
+        result = (self._eagerly if turn else self._compiled)(*values)
+        times[turn] = min(times[turn], time.perf_counter() - start)
+        if result is MISS:
+            self._start_over()
+            return result
+        self._count = self._count + 1 if times[1] < math.inf else 0
+        compiled, eager = times
+        if compiled > self._long or 2 * compiled < eager < math.inf:
+            self._compile_for_good()
+        elif self._count >= 2 * TIMED:
+            if compiled <= TOLERANCE * eager + OVERHEAD:
+                self._compile_for_good()
+            else:
+                self._limit = OTHER * eager + OTHER_SECONDS
+                self.is_eager = True
+        return result
+
+    #: what is timed next, and how many calls have been since the first eager one
+    _turn, _count = 0, 0

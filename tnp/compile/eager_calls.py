@@ -40,6 +40,9 @@ EAGER_LIMIT = 16
 #: the same, where such calls run in parts, which are compiled for other arguments on their own
 IN_PARTS_LIMIT = 3
 
+#: programs of a span from which on it is left to Python, if they ran fewer than so many times each
+SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
+
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
 
@@ -85,6 +88,10 @@ class EagerCalls:
             return False
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
+            return True
+        if self._around is not None and form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced:
+            self._around.note(dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time"))
+            form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
             return True
         if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
             return False

@@ -28,7 +28,7 @@ TOLERANCE = 1.05
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 4e-7
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
-LONG_PROGRAM, LONG_IN_PARTS = 1e-4, 1e-2
+LONG_PROGRAM, LONG_IN_PARTS = 1e-3, 1e-2
 #: an eager call that takes so many times what the timed ones did, and this many seconds more, is of other arguments
 OTHER, OTHER_SECONDS = 3, 2e-5
 
@@ -52,7 +52,9 @@ class FasterWay:
     def _start_over(self) -> None:
         self._tried = self._state()
         self._left = WARM if IS_TRIED else -1
+        #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
+        self._count = 0
         #: what an eager call takes at most, once they are
         self._limit = math.inf
         self.is_eager = False
@@ -85,25 +87,21 @@ class FasterWay:
         """A call that is timed, the compiled ones first."""
         times = self._times
         self._left = 0
-        turn = 0 if times[0] == math.inf else self._turn
-        self._turn = 1 - turn
+        turn = self._count % 2 if self._count > 1 else 0
         start = time.perf_counter()
         result = (self._eagerly if turn else self._compiled)(*values)
         times[turn] = min(times[turn], time.perf_counter() - start)
         if result is MISS:
             self._start_over()
             return result
-        self._count = self._count + 1 if times[1] < math.inf else 0
+        self._count += 1
         compiled, eager = times
-        if compiled > self._long or 2 * compiled < eager < math.inf:
+        if self._count == 2 and compiled > self._long or 2 * compiled < eager < math.inf:
             self._compile_for_good()
-        elif self._count >= 2 * TIMED:
+        elif self._count > 2 * TIMED:
             if compiled <= TOLERANCE * eager + OVERHEAD:
                 self._compile_for_good()
             else:
                 self._limit = OTHER * eager + OTHER_SECONDS
                 self.is_eager = True
         return result
-
-    #: what is timed next, and how many calls have been since the first eager one
-    _turn, _count = 0, 0

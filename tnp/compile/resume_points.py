@@ -106,10 +106,10 @@ class ResumePoints:
 
     def note(self, foreign: dict[Place, str]) -> None:
         """Makes places foreign, here and in the functions that this is a span of."""
-        for place, reason in foreign.items():
-            self.foreign.setdefault(place, reason)
-        self._is_stale = True
-        self.version += 1
+        if not foreign.keys() <= self.foreign.keys():
+            self.foreign = foreign | self.foreign
+            self._is_stale = True
+            self.version += 1
         if self.around is not None:
             self.around.note(foreign)
 

@@ -32,6 +32,7 @@ from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.core import pytree
+from tnp.core.symbol import operation_of
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -129,6 +130,8 @@ def _is_cached_function(x: Any) -> bool:
 
 def _is_code(x: Any) -> bool:
     kind = type(x)
+    if operation_of(x) is not None:
+        return True
     if _calls_python(x):
         return False
     if _is_cached_function(x):

@@ -233,7 +233,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )
-    output = _output(result)
+    output = _result(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
@@ -352,6 +352,21 @@ def _key(x: Any) -> Any:
     if type(x) is TracedNumber:
         return x.proxy.known()
     return x.known_scalar() if type(x) is TracedArray else x
+
+
+def _result(x: Any) -> Any:
+    """What the function returns, as :func:`_output`; an error says which of several results it is about."""
+    at = -1
+    try:
+        if type(x) is not tuple:
+            return _output(x)
+        made = []
+        for at, y in enumerate(x):
+            made.append(_output(y))
+        return tuple(made)
+    except NeedsEager as error:
+        error.result = at
+        raise
 
 
 def _output(x: Any) -> Any:

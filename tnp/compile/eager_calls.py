@@ -143,7 +143,8 @@ class EagerCalls:
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         if warning is EagerFallbackWarning:
-            points = self._points_around(reason.reason, reason.stack[: len(reason.stack) - len(user_stack())])
+            stack = reason.stack[: len(reason.stack) - len(user_stack())]
+            points = self._points_around(reason.reason, stack, reason.result)
             if points is not None:
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
                 run = prologue.compile(prologue.variables, self._in_parts(form, points))
@@ -153,15 +154,19 @@ class EagerCalls:
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
 
-    def _points_around(self, reason: str, stack: Sequence[UserLocation]) -> ResumePoints | None:
+    def _points_around(
+        self, reason: str, stack: Sequence[UserLocation], result: int | None = None
+    ) -> ResumePoints | None:
         """The resume points of the function with one more; ``None`` if nothing is compiled around them. ``stack`` are the user's lines
-        that were being executed in it, innermost first."""
+        that were being executed in it, innermost first; ``result`` is which result it is about."""
         function = python_of(self.__tnp_function__)
         if not self.runs_eagerly or function is None:
             return None
         if self._points is None:
             self._points = ResumePoints(function, self._part, self._around)
-        return self._points if self._points.learn(reason, stack) else None
+        points = self._points
+        found = points.learn(reason, stack) or (result is not None and points.learn_result(reason, result))
+        return points if found else None
 
     def _settle_in_parts(self, form: CallSignature, points: ResumePoints) -> None:
         """Makes all calls of a form run in parts that have no program of their own."""

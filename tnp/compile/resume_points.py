@@ -27,7 +27,7 @@ from tnp.capture.libraries.base import library_of_value
 from tnp.capture.rewrite.ast_utils import walk
 from tnp.capture.rewrite.code_of_tree import function_of, plain_tree_of
 from tnp.capture.rewrite.code_origin import is_followed, is_user_function
-from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign
+from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign, results_at
 from tnp.capture.rewrite.outlining import IF_BOUND, UNBOUND_NAME, Span, outline, outline_whole
 from tnp.core import prims
 from tnp.core.errors import UserLocation
@@ -103,6 +103,17 @@ class ResumePoints:
                     self.note({place: reason})
                 return self.has_parts()
         return False
+
+    def learn_result(self, reason: str, which: int) -> bool:
+        """The same for what the function returns, or the result ``which`` of several."""
+        tree = plain_tree_of(self._function)
+        if tree is None or not can_outline(tree):
+            return False
+        places = results_at(tree, which)
+        if not places or places <= self.foreign.keys():
+            return False
+        self.note(dict.fromkeys(places, reason))
+        return self.has_parts()
 
     def note(self, foreign: dict[Place, str]) -> None:
         """Makes places foreign, here and in the functions that this is a span of."""

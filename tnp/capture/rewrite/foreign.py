@@ -30,6 +30,7 @@ __all__ = [
     "find_foreign",
     "place_of",
     "reads",
+    "results_at",
 ]
 
 #: where a node begins and ends: line, column, last line, last column
@@ -115,6 +116,30 @@ def find_foreign(tree: ast.FunctionDef, place: tuple[Any, ...], known: frozenset
         return place_of(statement)
     computing = [n for n in around if not _is_trivial(n)]  # a variable by itself is passed on
     return place_of(computing[-1] if computing else statement)
+
+
+def results_at(tree: ast.FunctionDef, which: int) -> set[Place]:
+    """Where what a function returns is made, or the item ``which`` of a tuple that it returns."""
+    found: set[Place] = set()
+    for s in own_nodes(tree.body):
+        if not isinstance(s, ast.Return) or s.value is None:
+            continue
+        e: Any = s.value
+        if isinstance(e, ast.Tuple) and 0 <= which < len(e.elts):
+            e = e.elts[which]
+        found |= {place_of(e)} if not _is_trivial(e) else _made_at(tree, e.id) if isinstance(e, ast.Name) else set()
+    return found
+
+
+def _made_at(tree: ast.FunctionDef, name: str) -> set[Place]:
+    """The places of the expressions, or of the statements, that bind a name."""
+    found: set[Place] = set()
+    for s in tree.body:
+        if name not in bound_names([s]):
+            continue
+        is_simple = isinstance(s, ast.Assign) and all(isinstance(t, ast.Name) for t in s.targets)
+        found.add(place_of(s.value if is_simple and not _is_trivial(s.value) else s))  # type: ignore[attr-defined]  # it is an assignment
+    return found
 
 
 def _holds(s: Any, line: int, column: int) -> bool:

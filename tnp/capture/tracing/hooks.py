@@ -40,7 +40,7 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import Symbol, operation_of
 
 __all__ = ["Runtime", "rewritten"]
 
@@ -179,6 +179,9 @@ class Runtime(ControlFlow):
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        operation = operation_of(f)
+        if operation is not None:
+            return _call_operation(f, operation, args, kwargs)
         known = (
             kind in _FUNCTION_TYPES
             or isinstance(f, type)
@@ -321,6 +324,15 @@ class Runtime(ControlFlow):
         else:
             init(made, *args, **kwargs)
         return made
+
+
+def _call_operation(f: Any, operation: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of what the user made an operation."""
+    if isinstance(f, np.ufunc) and kwargs:
+        raise NeedsEager(f"it passes {', '.join(kwargs)} to {f.__name__}, an operation of the user's")
+    if not is_traced((args, tuple(kwargs.values()))) and not operation.tags:
+        return fresh(f(*args, **kwargs))
+    return active.current().call(operation, args, kwargs)
 
 
 #: kinds of functions that an array library may have

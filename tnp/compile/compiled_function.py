@@ -249,7 +249,9 @@ class Jitted(EagerCalls):
     def _may_choose_eager(self, form: CallSignature) -> bool:
         """Whether calls may run eagerly where that takes less time than their programs."""
         mine = [e for e in self._entries if e.form is form]
-        is_left_to_programs = form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
+        is_left_to_programs = (
+            form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
+        )
         if is_left_to_programs or not mine or type(self) is not Jitted or check.enabled() or self._cudagraphs:
             return False
         return not any(e.points is not None or e.training is not None or e.prologue.moves_arrays for e in mine)
@@ -268,8 +270,10 @@ class Jitted(EagerCalls):
                 self._set_entries(self._entries)
 
         if form.choice is None:
-            eagerly = functools.partial(form.apply, self.__tnp_function__)
-            form.choice = FasterWay(compiled, lambda *values: eagerly(values), long=LONG_PROGRAM, settled=settled)
+            function = self.__tnp_function__
+            form.choice = FasterWay(
+                compiled, lambda *values: form.apply(function, values), long=LONG_PROGRAM, settled=settled
+            )
         return form.choice
 
     def uses(self, executor: Any) -> bool:

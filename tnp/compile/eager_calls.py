@@ -90,7 +90,9 @@ class EagerCalls:
             self._settle_in_parts(form, self._points)
             return True
         if self._around is not None and form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced:
-            self._around.note(dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time"))
+            self._around.note(
+                dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
+            )
             form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
             return True
         if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:

@@ -29,8 +29,8 @@ TOLERANCE = 1.05
 OVERHEAD = 4e-7
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
 LONG_PROGRAM, LONG_IN_PARTS = 1e-3, 1e-2
-#: an eager call that takes so many times what the timed ones did, and this many seconds more, is of other arguments
-OTHER, OTHER_SECONDS = 3, 2e-5
+#: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
+SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
 
 class FasterWay:
@@ -42,7 +42,7 @@ class FasterWay:
 
     def __init__(
         self, compiled: Callable[..., Any], eagerly: Callable[..., Any], *, long: float,
-        state: Callable[[], Any] = bool, settled: Callable[[], None] = bool,
+        state: Callable[[], Any] | None = None, settled: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         self._compiled, self._eagerly, self._long = compiled, eagerly, long
         self._state, self._settled = state, settled
@@ -50,38 +50,45 @@ class FasterWay:
         self._flips = 0
 
     def _start_over(self) -> None:
-        self._tried = self._state()
+        self._tried = self._state() if self._state is not None else None
         self._left = WARM if IS_TRIED else -1
         #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
         self._count = 0
         #: what an eager call takes at most, once they are
         self._limit = math.inf
+        self._slow = 0
         self.is_eager = False
 
     def __call__(self, *values: Any) -> Any:
-        if self._tried != self._state():
+        if self._state is not None and self._tried != self._state():
             self._start_over()
         if self.is_eager:
-            return self._run_eagerly(*values)
+            start = time.perf_counter()
+            result = self._eagerly(*values)
+            if time.perf_counter() - start < self._limit:
+                self._slow = 0
+            else:
+                self._was_slow()
+            return result
         if self._left < 0:
             return self._compiled(*values)
         self._left -= 1
         return self._compiled(*values) if self._left >= 0 else self._timed(*values)
 
-    def _run_eagerly(self, *values: Any) -> Any:
-        start = time.perf_counter()
-        result = self._eagerly(*values)
-        if time.perf_counter() - start > self._limit:
+    def _was_slow(self) -> None:
+        """Notes an eager call that took longer than it did: after some of them calls run compiled, and after the second time for good."""
+        self._slow += 1
+        if self._slow == SLOW:
             self._flips += 1
             self._start_over()
             if self._flips > 1:
                 self._compile_for_good()
-        return result
 
     def _compile_for_good(self) -> None:
         self.is_eager, self._left = False, -1
-        self._settled()
+        if self._settled is not None:
+            self._settled()
 
     def _timed(self, *values: Any) -> Any:
         """A call that is timed, the compiled ones first."""
@@ -96,7 +103,8 @@ class FasterWay:
             return result
         self._count += 1
         compiled, eager = times
-        if self._count == 2 and compiled > self._long or 2 * compiled < eager < math.inf:
+        is_sure = self._count > 5 or eager > self._long  # a first call may take longer
+        if (self._count == 2 and compiled > self._long) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
             if compiled <= TOLERANCE * eager + OVERHEAD:

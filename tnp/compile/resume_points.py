@@ -15,6 +15,7 @@ import ast
 import functools
 import inspect
 import linecache
+import re
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -278,7 +279,7 @@ class ResumePoints:
     def _outlined_function(self, f: types.FunctionType) -> types.FunctionType:
         """A function that may be another at each call, and a generator, as what runs in parts."""
         if f.__code__ not in self._by_code:
-            tree = plain_tree_of(f) if _is_compiled(f) else None
+            tree = plain_tree_of(f) if _is_compiled(f) and not _may_be_rebound(f) else None
             can = tree is not None and can_outline(tree)
             self._by_code[f.__code__] = ResumePoints(f, self._jit, lifts=True) if can else None
         points = self._by_code[f.__code__]
@@ -302,6 +303,20 @@ class ResumePoints:
 _EMPTY = types.CellType()
 #: kinds of callables behind which there is no Python
 _OF_C = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, type, np.ufunc, type(np.sum)))
+
+
+def _may_be_rebound(f: types.FunctionType) -> bool:
+    """Whether another function may bind closure variables of ``f`` anew, as far as the file says in which they both stand. The values of
+    closure variables are passed to spans, which may call that function."""
+    for line in linecache.getlines(f.__code__.co_filename, f.__globals__):
+        if "nonlocal" in line and (
+            line.rstrip().endswith("\\") or not set(_WORD.findall(line)).isdisjoint(f.__code__.co_freevars)
+        ):
+            return True
+    return False
+
+
+_WORD = re.compile(r"\w+")
 
 
 def _takes_callbacks(f: types.FunctionType) -> bool:

@@ -56,7 +56,9 @@ def test_vectorize_made_inside():
 
 def test_vectorize_gives_python_numbers_and_finds_the_dtype_with_the_first():
     compiled(lambda n: np.vectorize(lambda a: a * 2)(n), np.arange(5))
-    not_whole(lambda n: np.vectorize(lambda a: a * 2)(n), np.arange(5, dtype=np.int32))  # of Python's ints, which may be large
+    not_whole(
+        lambda n: np.vectorize(lambda a: a * 2)(n), np.arange(5, dtype=np.int32)
+    )  # of Python's ints, which may be large
     compiled(lambda n: np.vectorize(lambda a: a / 3)(n), np.arange(5, dtype=np.float32))
     compiled(lambda n: np.vectorize(lambda a: a > 2)(n), np.arange(5))
     compiled(lambda n: np.vectorize(lambda a: np.sqrt(a) + 1j)(n), np.arange(5.0))

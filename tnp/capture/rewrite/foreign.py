@@ -26,6 +26,7 @@ __all__ = [
     "Names",
     "Normalizer",
     "Place",
+    "calls",
     "can_outline",
     "find_foreign",
     "place_of",
@@ -177,6 +178,8 @@ class Names:
         self.bound = bound_before(tree)
         self.local = (bound_names(tree.body) | parameters_of(tree)) - declared
         self.shared: set[str] = declared | inside
+        #: names that a call in a statement may bind anew: their values are not passed to a span, which may run the call
+        self.rebound = inside & self.local
         count = _count_bindings(tree)
         for node in own_nodes(tree.body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -394,6 +397,8 @@ class Normalizer:
         name = "_".join(map(str, (_VALUE, *place_of(e)[:2], e.end_col_offset)))
         self.names.local.add(name)
         self._out.append(ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), e)], e), e))
+        if calls([e]) and not self.names.rebound.isdisjoint(reads(e)):
+            self.by_python.add(id(self._out[-1]))
         return ast.copy_location(ast.Name(name, ast.Load()), e)
 
     def _lifted(self, e: Any) -> Any:
@@ -485,6 +490,11 @@ def _is_movable(e: Any) -> bool:
     return not any(isinstance(n, (ast.NamedExpr, *_SUSPENDS)) for n in walk([e]))
 
 
+def calls(nodes: Iterable[ast.AST]) -> bool:
+    """Whether nodes call something."""
+    return any(isinstance(n, ast.Call) for n in walk(nodes))
+
+
 def _suspends(s: ast.stmt) -> bool:
     """Whether a statement, or one in it, suspends the function."""
     return any(isinstance(n, _SUSPENDS) for n in own_nodes([s]))
@@ -492,6 +502,8 @@ def _suspends(s: ast.stmt) -> bool:
 
 def _stays(node: ast.AST, names: Names) -> bool:
     """Whether Python must run a statement or an expression: it defines what looks at variables, or looks at the frame itself."""
+    if calls([node]) and not names.rebound.isdisjoint(reads(node)):
+        return True
     for n in own_nodes([node]):
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global)):
             return True

@@ -34,6 +34,7 @@ from tnp.capture.rewrite.foreign import (
     Names,
     Normalizer,
     Place,
+    calls,
     place_of,
     reads,
 )
@@ -137,6 +138,8 @@ class _Outliner:
                 end()
                 out += [_at(ast.Expr(ast.Name(n, ast.Load())), s) for n in sorted(unbound)]
                 proven |= unbound
+            if calls(run) and not self.names.rebound.isdisjoint(reads(s)):
+                end()
             if not run:
                 bound = self.before[id(s)] | proven
             run.append(s)

@@ -175,7 +175,7 @@ def _results_of(meta: Callable[..., Any]) -> Callable[..., Any]:
     def results(*args: Any, **kwargs: Any) -> Any:
         found = meta(*args, **kwargs)
         many = found if isinstance(found, tuple) else (found,)
-        made = tuple(TensorProxy(like=x) if isinstance(x, TensorProxy) else x for x in many)
+        made = tuple(TensorProxy(like=x, scalar=x.scalar) if isinstance(x, TensorProxy) else x for x in many)
         return made if isinstance(found, tuple) else made[0]
 
     return results

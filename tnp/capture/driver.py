@@ -356,16 +356,15 @@ def _key(x: Any) -> Any:
 
 def _result(x: Any) -> Any:
     """What the function returns, as :func:`_output`; an error says which of several results it is about."""
-    at = -1
+    made: list[Any] = []
     try:
         if type(x) is not tuple:
             return _output(x)
-        made = []
-        for at, y in enumerate(x):
+        for y in x:
             made.append(_output(y))
         return tuple(made)
     except NeedsEager as error:
-        error.result = at
+        error.result = len(made) if type(x) is tuple else -1
         raise
 
 

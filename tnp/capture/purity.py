@@ -18,7 +18,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
-from tnp.capture.objects.foreign import holds_foreign, refuse
+from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
@@ -58,6 +58,8 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
     np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
+#: builtins that iterate over what they are given
+_READING_MAPPINGS = (bool, list, tuple, dict, set, sorted)
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 #: functions that call the functions that they are given, when they are called or later
@@ -125,7 +127,7 @@ def looks_at_values(f: Any) -> bool:
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` where a call of a library's function may not be made while tracing."""
     foreign = holds_foreign((*args, *kwargs.values()))
-    if foreign is not None:
+    if foreign is not None and not (f in _READING_MAPPINGS and len(args) == 1 and is_read(args[0])):
         refuse(foreign, f"gives to {_name(f)}")
     if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
         raise NeedsEager(f"it gives {_name(f)} a function of C's to call")

@@ -24,9 +24,9 @@ from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
-from tnp.compile.faster_way import LONG_PROGRAM, FasterWay
 from tnp.compile.eager_calls import KEEPING, RECOMPILE_LIMIT, EagerCalls
 from tnp.compile.executor_selection import ExecutorSelection
+from tnp.compile.faster_way import LONG_PROGRAM, FasterWay
 from tnp.compile.faults import (
     REPORT,
     is_certain,

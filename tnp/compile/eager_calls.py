@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.faster_way import LONG_IN_PARTS, FasterWay
+from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
 from tnp.core.errors import (

@@ -17,7 +17,7 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["READ_BY", "Foreign", "holds_foreign", "real_value", "says_another_class", "source_of"]
+__all__ = ["READ_BY", "Foreign", "holds_foreign", "is_read", "real_value", "says_another_class", "source_of"]
 
 
 #: what gives an object's class, unless its class has something else in its place
@@ -62,6 +62,11 @@ def says_another_class(x: Any) -> bool:
         return x.__class__ is not kind
     except Exception:  # what the user's code raises
         return True
+
+
+def is_read(x: Any) -> bool:
+    """Whether ``x`` is a foreign value of which the program may read items."""
+    return type(x) is Foreign and object.__getattribute__(x, "_tnp_reader") is not None
 
 
 def real_value(x: Foreign) -> Any:

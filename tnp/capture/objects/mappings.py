@@ -20,7 +20,7 @@ from tnp.capture.rewrite.code_origin import is_followed
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["MappingReader", "is_read_as_dict"]
+__all__ = ["MappingReader", "is_read_as_dict", "reader_of"]
 
 #: methods that read, and that such a class has of ``dict`` or ``OrderedDict``
 _READING = ("__getitem__", "__contains__", "__iter__", "__len__", "get", "keys", "values", "items", "__getattribute__")
@@ -36,6 +36,14 @@ def is_read_as_dict(value: Any) -> bool:
         return False
     own = [(getattr(dict, n, None), getattr(OrderedDict, n, None)) for n in _READING]
     return all(class_attribute(kind, n) in known for n, known in zip(_READING, own))
+
+
+def reader_of(value: Any, inputs: Inputs) -> MappingReader | None:
+    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read."""
+    if not is_read_as_dict(value):
+        return None
+    inputs.guard_class(type(value))
+    return MappingReader(inputs)
 
 
 def _item(mapping: Any, key: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
-from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
 from tnp.capture.libraries.numpy.errstate import Errstate
@@ -179,6 +179,9 @@ class Runtime(ControlFlow):
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        tracer = active.running()
+        if tracer is not None and tracer.regions:
+            check_own_iterators(args)
         operation = operation_of(f)
         if operation is not None:
             return _call_operation(f, operation, args, kwargs)

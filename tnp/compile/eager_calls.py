@@ -58,6 +58,7 @@ class EagerCalls:
         __tnp_function__: Any
         _entries: tuple[CacheEntry, ...]
         _failed: Counter[str]
+        _hits: int
         _insert: Callable[..., None]
         _part: Callable[..., Any]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]

@@ -142,18 +142,18 @@ class MappingReader:
             return call(look_up, of, name) if is_followed(look_up) else NotImplemented
         return self._method(of, name) if name in ("get", "keys", "values", "items") else NotImplemented
 
-    def _method(self, of: Foreign, name: str) -> Any:
+    def _method(self, of: Any, name: str) -> Any:
         def get(key: Any, default: Any = None) -> Any:
-            return of[key] if key in of else default  # type: ignore[operator, index]  # it has these methods
+            return of[key] if key in of else default
 
         def keys() -> Iterator[Any]:
-            return iter(of)  # type: ignore[call-overload]  # as above
+            return iter(of)
 
         def values() -> list[Any]:
-            return [of[k] for k in keys()]  # type: ignore[index]  # as above
+            return [of[k] for k in keys()]
 
         def items() -> list[tuple[Any, Any]]:
-            return [(k, of[k]) for k in keys()]  # type: ignore[index]  # as above
+            return [(k, of[k]) for k in keys()]
 
         found: dict[str, Any] = {"get": get, "keys": keys, "values": values, "items": items}
         return found[name]

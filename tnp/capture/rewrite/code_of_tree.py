@@ -41,7 +41,7 @@ def tree_of(f: types.FunctionType, private: dict[str, str]) -> Any:
     return None
 
 
-def plain_tree_of(f: types.FunctionType) -> ast.FunctionDef | None:
+def plain_tree_of(f: types.FunctionType) -> Any:
     """The syntax tree of ``f`` as a ``def``, with private names as Python has mangled them; ``None`` if it cannot be had."""
     private = private_names(f.__code__)
     tree = tree_of(f, private)

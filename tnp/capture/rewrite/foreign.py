@@ -334,7 +334,7 @@ class Normalizer:
 
     def _yield(self, s: Any) -> None:
         """A simple statement that suspends a generator, which Python runs. What it yields is computed before, if that is all it does."""
-        value = getattr(s, "value", None)
+        value: Any = getattr(s, "value", None)
         given = value.value if isinstance(value, ast.Yield) and isinstance(s, (ast.Expr, ast.Assign)) else None
         if given is not None and _is_movable(given) and not _stays(given, self.names):
             value.value = self._named(self._lifted(given))

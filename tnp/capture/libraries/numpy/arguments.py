@@ -61,7 +61,7 @@ def with_dtype_for_signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[st
     if {"sig", "signature"} <= kwargs.keys():
         raise TypeError("cannot specify both 'sig' and 'signature'")
     rest = {k: v for k, v in kwargs.items() if k not in ("sig", "signature")}
-    signature = kwargs.get("sig", kwargs.get("signature"))
+    signature: Any = kwargs.get("sig", kwargs.get("signature"))
     count = ufunc.nin + ufunc.nout
     if type(signature) is str:
         signature = tuple(signature.replace("->", "")) if len(signature) == count + 2 else ()

@@ -63,7 +63,7 @@ def _dtype_of(x: Any) -> np.dtype[Any]:
     if isinstance(x, _NUMBERS):
         return np.dtype(type(x))
     if isinstance(x, np.ndarray):
-        return x.dtype
+        return np.dtype(x.dtype)
     raise NeedsEager(f"a function that NumPy calls for each element gives a {type(x).__name__}")
 
 

@@ -42,6 +42,7 @@ from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
+from tnp.core.devices import cpu
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
     ExtensionError,
@@ -57,6 +58,7 @@ from tnp.core.errors import (
     hide_frames_of,
     user_stack,
 )
+from tnp.core.proxies import TensorProxy
 from tnp.core.trace import Trace
 from tnp.runtime import locks, logs, signals
 from tnp.runtime.gc_tuning import relaxed_gc
@@ -254,7 +256,10 @@ class Jitted(EagerCalls):
         )
         if is_left_to_programs or not mine or type(self) is not Jitted or check.enabled() or self._cudagraphs:
             return False
-        return not any(e.points is not None or e.training is not None or e.prologue.moves_arrays for e in mine)
+        if any(e.points is not None or e.training is not None or e.prologue.moves_arrays for e in mine):
+            return False
+        arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
+        return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
 
     def _choice_of(self, form: CallSignature) -> FasterWay:
         def compiled(*values: Any) -> Any:
@@ -384,7 +389,9 @@ class Jitted(EagerCalls):
             needed = needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-                return self._once_eagerly(form, prologue, error, keeps=not evaluator.steps)
+                is_deep = isinstance(error, RecursionError)
+                excuse = NeedsEager("it recurses deeper than tracing can follow") if is_deep else None
+                return self._once_eagerly(form, prologue, error, excuse, keeps=not evaluator.steps)
             entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry

@@ -140,3 +140,32 @@ def test_map_with_functions_of_numpy():
     compiled(lambda x: list(map(np.array, [x, x * 2])), X)
     compiled(lambda x: sum(map(np.sum, [x, x * 2])), X)
     compiled(lambda x: list(map(np.add, [x, x * 2], [1, 2])), X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.c_[[x, x * 2]].T,
+        lambda x: np.r_[[x[0], 2], x],
+        lambda x: np.c_[[x[0], x[1]], [1, 2]],
+        lambda x: np.r_[[x, x + 1], [x]],
+        lambda x: np.c_[[[x[0], 1], [2, 3]], [5, 6]],
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4"])
+def test_lists_in_the_subscripts_of_index_makers(make, dtype):
+    compiled(make, (X * 10).astype(dtype))
+
+
+def test_signatures_and_flat_iterators():
+    compiled(lambda x: np.add(x, 1, sig="dd->d") + np.multiply(x, x, signature=("f", "f", "f"), casting="unsafe"), X)
+    compiled(lambda x: (np.asarray(x.flat) + 1, np.sum(x.flat), np.sin(x.flat), np.stack([x.flat, x.flat])), TABLE)
+
+    def write(x):
+        y = x * 2
+        np.asarray(y.flat)[1] = 7
+        return y
+
+    compiled(write, TABLE)
+    not_whole(lambda x: np.asarray(x.T.flat) * 2, TABLE)  # a copy that may not be written
+    not_whole(lambda x: np.add(x, 1, sig="dd->d", where=x > 0.5, out=np.zeros(50)) + np.less(x, 1, sig="dd->?"), X)

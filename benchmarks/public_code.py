@@ -36,6 +36,8 @@ from tnp.testing import assert_same
 KEPT = 2
 #: what takes less time eagerly tells nothing
 LEAST_SECONDS = 3e-6
+#: calls before a jitted function is timed
+WARM_CALLS = 40
 #: bytes of arguments that are copied
 MOST_BYTES = 1 << 26
 
@@ -195,6 +197,17 @@ def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> fl
             return best
 
 
+def warm_up(f: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Calls a jitted function until it has found whether programs or eager take less time, or a second has passed."""
+    end = time.perf_counter() + 1
+    for _ in range(WARM_CALLS):
+        copied_args, copied_kwargs = copy.deepcopy((args, kwargs))
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            f(*copied_args, **copied_kwargs)
+        if time.perf_counter() > end:
+            return
+
+
 def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -> dict[str, Any] | None:
     """A row of the table; ``None`` for calls that cannot be judged: they raise, differ from time to time, or take no time."""
     expected, left = outcome(function, args, kwargs, 20)
@@ -219,6 +232,7 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
                 return row
             if row.get("first") is None:
                 row["first"] = time.perf_counter() - start
+        warm_up(jitted, args, kwargs)
     row["jitted"] = seconds_of(jitted, args, kwargs, seconds)
     for w in caught:
         if issubclass(w.category, tnp.InternalErrorWarning):

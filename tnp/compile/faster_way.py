@@ -28,7 +28,7 @@ TOLERANCE = 1.05
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 4e-7
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
-LONG_PROGRAM, LONG_IN_PARTS = 1e-3, 1e-2
+LONG_PROGRAM, LONG_IN_PARTS = 3e-4, 2e-3
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 

@@ -4,9 +4,9 @@ import contextvars
 
 import pytest
 
-torch = pytest.importorskip("torch")
-
 import tnp
+
+torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs ")
 depth = contextvars.ContextVar("depth", default=0)

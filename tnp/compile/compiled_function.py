@@ -256,7 +256,7 @@ class Jitted(EagerCalls):
         )
         if is_left_to_programs or not mine or type(self) is not Jitted or check.enabled() or self._cudagraphs:
             return False
-        if any(e.points is not None or e.training is not None or e.prologue.moves_arrays for e in mine):
+        if any(e.training is not None or e.prologue.moves_arrays for e in mine):
             return False
         arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
         return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
@@ -277,7 +277,11 @@ class Jitted(EagerCalls):
         if form.choice is None:
             function = self.__tnp_function__
             form.choice = FasterWay(
-                compiled, lambda *values: form.apply(function, values), long=LONG_PROGRAM, settled=settled
+                compiled,
+                lambda *values: form.apply(function, values),
+                long=LONG_PROGRAM,
+                state=lambda: 0 if self._points is None else self._points.version,
+                settled=settled,
             )
         return form.choice
 

@@ -31,6 +31,7 @@ from tnp.capture.objects.shadows import (
     stored_attributes,
 )
 from tnp.capture.objects.twins import class_of
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
@@ -425,6 +426,10 @@ def _output(x: Any) -> Any:
         entries = {k: _output(v) for k, v in dict.items(x)}
         return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, entries, fields)
     if pytree.is_container(x):
+        if isinstance(x, dict) and any(map(is_traced, dict.keys(x))):
+            raise NeedsEager(f"it returns a {kind.__name__} whose keys are values of the program")
+        if is_followed(getattr(x, "default_factory", None)):
+            raise NeedsEager(f"it returns a {kind.__name__} that calls a function of the program")
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     raise NeedsEager(f"it returns a {kind.__name__}")

@@ -44,8 +44,9 @@ _EXECUTORS = (
 )
 #: in pipeline order; what is not named here by itself belongs to the longest path that it is under
 ROOMS = (
-    Room("__init__", "the public names", "api compile core executors inspect transforms"),
-    Room("__main__", "`python -m tnp`", "__init__ executors/* runtime"),
+    Room("__init__", "the public names", "api compile core executors inspect settings transforms"),
+    Room("__main__", "`python -m tnp`", "__init__ compile executors/* runtime"),
+    Room("settings", "`tnp.config` and `tnp.debug_nans`", "compile runtime"),
     Room("api", "what users call: `jit`, `explain`, `last_traces`, …", "capture compile core executors runtime"),
     Room("dynamo", "tnp as a backend of `torch.compile`", "api"),
     Room("thunder", "Lightning Thunder's names for all this", "*"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.api import (
     CacheInfo,
     cache_info,
+    clear,
     get_num_threads,
     jit,
     last_backward_traces,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from tnp.inspect import examine as examine
     from tnp.inspect import explain as explain
     from tnp.inspect import profile as profile
+    from tnp.inspect.ipython import load_ipython_extension as load_ipython_extension
+    from tnp.settings import config as config
+    from tnp.settings import debug_nans as debug_nans
 
 __all__ = [
     "BatchError",
@@ -50,6 +54,9 @@ __all__ = [
     "NoExecutorError",
     "TraceError",
     "cache_info",
+    "clear",
+    "config",
+    "debug_nans",
     "draw",
     "examine",
     "explain",
@@ -82,7 +89,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: loaded when it is first named: ``extend`` brings all of the NumPy language, which only a program that is traced needs
-_LATER = {"extend": "tnp.extend", **dict.fromkeys(("draw", "examine", "explain", "profile"), "tnp.inspect")}
+_LATER = {
+    "extend": "tnp.extend",
+    "load_ipython_extension": "tnp.inspect.ipython",
+    **dict.fromkeys(("config", "debug_nans"), "tnp.settings"),
+    **dict.fromkeys(("draw", "examine", "explain", "profile"), "tnp.inspect"),
+}
 
 
 def __getattr__(name: str) -> Any:

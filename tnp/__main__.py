@@ -1,4 +1,4 @@
-"""tnp from the command line: ``python -m tnp info``, ``run``, ``cache``."""
+"""tnp from the command line: ``python -m tnp info``, ``run``, ``explain``, ``cache``; installed, also ``tnp info``, …"""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import runpy
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import tnp
+from tnp.compile import compiled_function
 from tnp.executors import registry
-from tnp.runtime import disk_cache, logs
+from tnp.runtime import disk_cache, environment, logs
 
 #: packages whose versions matter, by the names that they are installed under
 _PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
@@ -35,7 +37,7 @@ def _devices() -> Iterator[str]:
         raise SystemExit(str(wrong)) from None
     try:
         target = engine.target()
-        asked = " (TNP_CPU)" if os.environ.get("TNP_CPU") else ""
+        asked = " (TNP_CPU)" if environment.text("TNP_CPU") else ""
         yield f"cpu: {target.cpu}{asked}, vectors of {target.vector_bits} bits, {tnp.get_num_threads()} threads"
     except engine.Unavailable as reason:
         yield f"cpu: {platform.machine()}, no native code: {reason}"
@@ -66,6 +68,11 @@ def info() -> None:
         default = next((f", by default{_with(name, e.name)}" for e in defaults if e.plain.name == name), "")
         package = f", from {packages[name]}" if packages.get(name) else ""
         print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}{_options(name)}")
+    print("environment")
+    for variable in environment.VARIABLES.values():
+        value = environment.text(variable.name)
+        default = f"not set, by default {variable.default}" if variable.default else "not set"
+        print(f"  {variable.name}: {value or default}")
     print("around whole programs")
     reason = _why_no_cudagraphs()
     print(f"  cudagraphs: {f'not there: {reason}' if reason else 'available, with jit(cudagraphs=True)'}")
@@ -133,37 +140,67 @@ class _Tally:
         return "\n".join(lines)
 
 
-def run(script: str, arguments: list[str]) -> None:
-    """Runs a script as Python would (nothing is jitted but what it jits), and reports to stderr what was compiled."""
+@contextmanager
+def _as_main(script: str, arguments: list[str]) -> Iterator[None]:
+    """While a script runs, its arguments and its folder are the process's."""
     if not Path(script).is_file():
         raise SystemExit(f"there is no file {script}")
-    tally = _Tally()
-    logs.listeners.append(tally)
     before = sys.argv, sys.path[0]
     sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(os.path.abspath(script))
     try:
-        runpy.run_path(script, run_name="__main__")
+        yield
     finally:
         sys.argv, sys.path[0] = before
-        logs.listeners.remove(tally)
-        print(tally.report(), file=sys.stderr)
+
+
+def run(script: str, arguments: list[str]) -> None:
+    """Runs a script as Python would (nothing is jitted but what it jits), and reports to stderr what was compiled."""
+    with _as_main(script, arguments):
+        tally = _Tally()
+        logs.listeners.append(tally)
+        try:
+            runpy.run_path(script, run_name="__main__")
+        finally:
+            logs.listeners.remove(tally)
+            print(tally.report(), file=sys.stderr)
+
+
+def explain(script: str, arguments: list[str]) -> None:
+    """Runs a script as Python would, and then explains each function that it jitted and called, in the order in which it jitted them."""
+    with _as_main(script, arguments):
+        made: list[compiled_function.Jitted] = []
+        compiled_function.recorded.append(made)
+        try:
+            runpy.run_path(script, run_name="__main__")
+        finally:
+            compiled_function.recorded.remove(made)
+            called = [f for f in made if f._last is not None and not f._is_part]
+            print("\n\n".join(tnp.explain(f) for f in called) or "tnp: the script called no jitted function")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tnp", description="tnp compiles array programs.")
+    name = "tnp" if Path(sys.argv[0]).stem == "tnp" else "python -m tnp"
+    parser = argparse.ArgumentParser(prog=name, description="tnp compiles array programs.")
+    parser.add_argument("--version", action="version", version=f"tnp {tnp.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("info", help="versions, devices, executors and why some are not there")
-    runs = commands.add_parser("run", help="run a script and report compile time and recompilations")
-    runs.add_argument("script")
-    runs.add_argument("arguments", nargs=argparse.REMAINDER)
+    of_scripts = {"run": run, "explain": explain}
+    helps = {
+        "run": "run a script and report compile time and recompilations",
+        "explain": "run a script and explain its jitted functions",
+    }
+    for command, text in helps.items():
+        runs = commands.add_parser(command, help=text)
+        runs.add_argument("script")
+        runs.add_argument("arguments", nargs=argparse.REMAINDER)
     caches = commands.add_parser("cache", help="where compiled code is kept, and how much there is")
     caches.add_argument("--clear", action="store_true", help="remove all of it")
     chosen = parser.parse_args(arguments)
     if chosen.command == "info":
         info()
-    elif chosen.command == "run":
-        run(chosen.script, chosen.arguments)
+    elif chosen.command in of_scripts:
+        of_scripts[chosen.command](chosen.script, chosen.arguments)
     else:
         if chosen.clear:
             print(f"removed {disk_cache.clear()} objects")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, Unpack, overload
 
 from tnp.capture.driver import capture_trace
 from tnp.capture.guards.prologue import Prologue
@@ -22,10 +22,18 @@ from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.runtime.gc_tuning import relaxed_gc
 
+if TYPE_CHECKING:
+    from tnp.compile.function_types import JitDecorator, JitOptions, JittedFunction, ModuleLike, Tracing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Module = TypeVar("Module", bound="ModuleLike")
+
 __all__ = [
     "CacheInfo",
     "Jitted",
     "cache_info",
+    "clear",
     "get_num_threads",
     "jit",
     "last_backward_traces",
@@ -48,6 +56,18 @@ class CacheInfo(NamedTuple):
     hits: int
     misses: int
     size: int
+
+
+@overload
+def jit(function: Module, **options: Unpack[JitOptions]) -> Module: ...
+
+
+@overload
+def jit(function: Callable[P, R], **options: Unpack[JitOptions]) -> JittedFunction[P, R]: ...
+
+
+@overload
+def jit(function: None = None, **options: Unpack[JitOptions]) -> JitDecorator: ...
 
 
 def jit(
@@ -112,7 +132,8 @@ def jit(
     if type(specialisations) is not int or specialisations < 0:
         raise ValueError(f"specialisations is a count, not {specialisations!r}")
     if function is None:
-        return lambda f: jit(f, **options)
+        decorator: Callable[..., Any] = lambda f: jit(f, **options)  # noqa: E731
+        return decorator
     if programs_behind(function) is not None:
         function = function.__tnp_function__
     return _jitted(function, **options)
@@ -139,7 +160,7 @@ def _is_module(x: Any) -> bool:
     return "torch" in sys.modules and isinstance(x, sys.modules["torch"].nn.Module)
 
 
-def trace() -> Callable[..., Trace]:
+def trace() -> Tracing:
     """``tnp.trace()(f, *args, **kwargs)``: the captured trace of ``f`` for these arguments, without running it.
 
     The returned function raises :class:`~tnp.TraceError` if ``f`` has no trace and would run eagerly.
@@ -150,7 +171,7 @@ def trace() -> Callable[..., Trace]:
       # t0 = prims.add(a, 1)  # t0: "cpu f64[2]"
     """
 
-    def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
+    def make(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Trace:
         jitted = programs_behind(function) or Jitted(function)
         form, values = jitted._formed(args, kwargs)
         prologue = Prologue(form.parameters)
@@ -242,6 +263,23 @@ def cache_info(f: Any) -> CacheInfo:
     """
     f = jitted_behind(f)
     return CacheInfo(f._hits, f._misses, len(programs_of(f)))
+
+
+def clear(f: Any) -> None:
+    """Forgets the programs of a jitted function, module or method, and its counts; the next call compiles. ``f.clear()`` of a jitted
+    function does the same. What is in the disk cache stays.
+
+    Raises ``TypeError`` if ``f`` is not a jitted function.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x + 1)
+    >>> f(np.ones(3)).shape
+    (3,)
+    >>> tnp.clear(f)
+    >>> tnp.cache_info(f)
+    CacheInfo(hits=0, misses=0, size=0)
+    """
+    jitted_behind(f).clear()
 
 
 def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:

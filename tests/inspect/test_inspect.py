@@ -6,6 +6,8 @@ import logging
 import os
 import re
 import stat
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import pytest
 import tnp
 from tests.eager_checks import not_compiled_whole
 from tnp.__main__ import main
-from tnp.runtime import logs
+from tnp.runtime import environment, logs
 
 HERE = os.path.basename(__file__)
 
@@ -98,7 +100,8 @@ def test_profile_as_a_chrome_trace(tmp_path):
 def test_profile_of_what_runs_eagerly():
     with not_compiled_whole("tolist"):
         found = tnp.profile(listing, np.ones(2000))
-    assert not found.rows and found.seconds > 0 and "tolist" in str(found)
+    assert found.seconds > 0 and "tolist" in str(found)
+    assert {row.executor for row in found.rows} == {"Python", "tnp"}
     with pytest.raises(ZeroDivisionError):
         tnp.profile(lambda n: 1 / n, 0)
 
@@ -164,8 +167,8 @@ def test_draw_writes_boxes_for_fusions_and_loops(tmp_path):
     trace = tnp.last_traces(jitted)[-1]
     text = tnp.draw(trace, tmp_path / "f.dot")
     assert (tmp_path / "f.dot").read_text() == text
-    labels = re.findall(r"subgraph cluster_\d+ {\n *label=\"(\w[\w ]*)\"", text)
-    assert {"for_loop", "each iteration"} <= set(labels) and any(label.startswith("llvm_fusion") for label in labels)
+    labels = re.findall(r"subgraph cluster_\d+ {\n *label=\"([^\"]*)\"", text)
+    assert "for i0 in range(n)" in labels and any(label.startswith("llvm_fusion") for label in labels)
     assert text.count("{") == text.count("}")
     nodes = re.findall(r"^ *(n\d+) \[", text, re.MULTILINE)
     assert len(nodes) == len(set(nodes))
@@ -336,3 +339,92 @@ def test_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
     main(["cache", "--clear"])
     assert "removed 0 objects\ncache: off" in capsys.readouterr().out
+
+
+def test_version_and_console_script(capsys, monkeypatch):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"tnp {tnp.__version__}\n"
+    for program, name in (("/usr/bin/tnp", "tnp"), ("/a/tnp/__main__.py", "python -m tnp")):
+        monkeypatch.setattr("sys.argv", [program])
+        with pytest.raises(SystemExit):
+            main([])
+        assert f"usage: {name} [-h]" in capsys.readouterr().err
+    project = tomllib.loads((Path(tnp.__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"tnp": "tnp.__main__:main"}
+
+
+EXPLAINED = """
+import sys
+import numpy as np, tnp
+def make():
+    return tnp.jit(lambda x: np.sort(x))
+@tnp.jit
+def f(x):
+    return np.sin(x)
+@tnp.jit
+def unused(x):
+    return x
+for n in (2, 3):
+    f(np.zeros(n))
+make()(np.ones(2))
+{}
+"""
+
+
+@pytest.mark.parametrize("end, error", [("", None), ("1 / 0", ZeroDivisionError)])
+def test_scripts_are_explained(tmp_path, capsys, end, error):
+    script = tmp_path / "program.py"
+    script.write_text(EXPLAINED.format(end))
+    if error is None:
+        main(["explain", str(script), "a"])
+    else:
+        with pytest.raises(error):
+            main(["explain", str(script)])
+    text = capsys.readouterr().out
+    assert text.startswith("f: 2 programs, 0 hits, 2 misses\n") and "unused" not in text
+    assert "program.py:8: return np.sin(x): sin" in text and "recompiled because not argument x has shape (2,)" in text
+    assert "make.<locals>.<lambda>: 1 program" in text
+    assert tnp.compile.compiled_function.recorded == []
+    with pytest.raises(SystemExit, match="there is no file"):
+        main(["explain", str(tmp_path / "nothing.py")])
+
+
+def test_scripts_that_jit_nothing(tmp_path, capsys):
+    (tmp_path / "program.py").write_text("print(1)")
+    main(["explain", str(tmp_path / "program.py")])
+    assert capsys.readouterr().out == "1\ntnp: the script called no jitted function\n"
+
+
+def test_info_lists_the_environment(capsys, monkeypatch):
+    monkeypatch.setenv("TNP_RECOMPILE_LIMIT", "7")
+    main(["info"])
+    text = capsys.readouterr().out
+    assert "  TNP_RECOMPILE_LIMIT: 7\n" in text and "  TNP_CACHE_SIZE: not set, by default 256\n" in text
+    assert all(f"  {name}: " in text for name in environment.VARIABLES)
+
+
+def test_tables_have_100_columns_and_iterations():
+    def f(x, n):
+        for _ in range(n):
+            x = np.sort(
+                np.pad(x, ((1, 1),), constant_values=((0.5, 0.25),))[1:-1]
+                + np.sin(x) * np.cos(x)
+                - np.exp(-x)
+                + np.sqrt(x * x + 1)
+            )
+        s = 0.0
+        for i in range(n + 2):
+            s += x[i] * x[i]
+        return x, s
+
+    found = tnp.profile(f, np.ones(100), 4)
+    text = str(found)
+    assert max(map(len, text.splitlines())) <= 100 and "…" in text
+    loop = next(row for row in found.rows if row.statement.startswith("for "))
+    assert loop.iterations == 4 * found.calls and "# 4 iterations" in text
+    native = [row for row in found.rows if row.iterations and row is not loop]
+    assert len(native) == 1 and native[0].iterations in (5 * found.calls, 6 * found.calls)
+    assert re.match(r"llvm_fusion\d: a loop of [56] iterations of ", native[0].described(found.calls))
+    html_text = found._repr_html_()
+    assert html_text.count("<tr>") == len(found.rows) + 2 and "np.sort" in html_text

@@ -15,6 +15,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
+from tnp.capture.guards.varying_values import VaryingValues
 from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.rewrite.foreign import Place
 from tnp.capture.rewrite.source_ast import remember_source, source_file
@@ -24,9 +25,8 @@ from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
-from tnp.compile.eager_calls import KEEPING, RECOMPILE_LIMIT, EagerCalls
+from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
-from tnp.compile.faster_way import LONG_PROGRAM, FasterWay
 from tnp.compile.faults import (
     REPORT,
     is_certain,
@@ -40,9 +40,10 @@ from tnp.compile.faults import (
 )  # fmt: skip
 from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
+from tnp.compile.switches import switches
+from tnp.compile.tracebacks import hide_own_frames
 from tnp.core import check
 from tnp.core.context import registrations
-from tnp.core.devices import cpu
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
     ExtensionError,
@@ -58,7 +59,6 @@ from tnp.core.errors import (
     hide_frames_of,
     user_stack,
 )
-from tnp.core.proxies import TensorProxy
 from tnp.core.trace import Trace
 from tnp.runtime import locks, logs, signals
 from tnp.runtime.gc_tuning import relaxed_gc
@@ -72,6 +72,8 @@ hide_frames_of(np.__path__[0])
 _called: weakref.WeakKeyDictionary[Any, list[tuple[Any, Jitted]]] = weakref.WeakKeyDictionary()
 #: every jitted function that there is
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+#: lists to which each function is added that is jitted from now on (``python -m tnp explain``)
+recorded: list[list[Jitted]] = []
 
 
 def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
@@ -83,6 +85,15 @@ def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
 
 
 registrations.listeners.append(_forget)
+
+
+def _follow_switches() -> None:
+    with KEEPING:
+        for jitted in list(_alive):
+            jitted._set_entries(jitted._entries)
+
+
+switches.listeners.append(_follow_switches)
 
 
 class Jitted(EagerCalls):
@@ -129,6 +140,8 @@ class Jitted(EagerCalls):
         self._make_binder()
         with KEEPING:
             _alive.add(self)
+            for record in recorded:
+                record.append(self)
 
     def _part(
         self, function: Any, around: ResumePoints | None = None, places: frozenset[Place] = frozenset()
@@ -136,12 +149,12 @@ class Jitted(EagerCalls):
         """A part of it compiled: a span of the function with the points ``around``, or a function that what Python runs calls."""
         if around is None:  # one for all that call it, itself among them
             with KEEPING:
-                options = tuple(self.options.items())
+                options = (*self.options.items(), self._checks_nans)
                 known = next((j for o, j in _called.get(function, ()) if o == options), None)
             if known is not None:
                 return known
         made = Jitted(function, **self.options)
-        made._around, made._places, made._is_part = around, places, True
+        made._around, made._places, made._is_part, made._checks_nans = around, places, True, self._checks_nans
         if around is None:
             with KEEPING:
                 _called.setdefault(function, []).append((options, made))
@@ -170,7 +183,11 @@ class Jitted(EagerCalls):
     @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
-            args = self._bound(args, kwargs)
+            try:
+                args = self._bound(args, kwargs)
+            except TypeError as wrong:
+                hide_own_frames(wrong)
+                raise
         try:
             result = self._first(*args)
             if result is not MISS:
@@ -179,7 +196,11 @@ class Jitted(EagerCalls):
             return self._call_others(args)
         except Exception as raised:
             error = raised
-        return self._after_error(self._form, args, error)
+        try:
+            return self._after_error(self._form, args, error)
+        except Exception as raised:
+            hide_own_frames(raised)
+            raise
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all parameters."""
@@ -202,6 +223,9 @@ class Jitted(EagerCalls):
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if active.running() is not None:
             return form.apply(self.__tnp_function__, values)
+        if self._is_switched():
+            is_eager = switches.disabled and self.runs_eagerly
+            return form.apply(self.__tnp_function__ if is_eager else self._checking, values)
         with self.lock:
             for entry in self._entries:
                 if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:
@@ -238,52 +262,53 @@ class Jitted(EagerCalls):
         captured = self._captured(form, values, Prologue(form.parameters), self._guard_evaluator(form, values))
         return captured.trace, compile_captured(captured, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
+    def _is_switched(self) -> bool:
+        """Whether a switch has calls run in another way than by its programs."""
+        return (switches.disabled and self.runs_eagerly) or (switches.nans and not self._checks_nans)
+
+    @locks.cached_property
+    def _checking(self) -> Jitted:
+        """The same function, whose programs check each operation for NaNs."""
+        made = self._again()
+        made._checks_nans = True
+        return made
+
+    def _again(self) -> Jitted:
+        """The same function, without programs."""
+        return type(self)(self.__tnp_function__, **self.options)
+
+    def clear(self) -> None:
+        """Forgets all programs, and what is known of calls: the next call compiles. Code in the disk cache stays.
+
+        >>> import numpy as np, tnp
+        >>> f = tnp.jit(lambda x: x + 1)
+        >>> f(np.ones(3)).shape, tnp.cache_info(f).size
+        ((3,), 1)
+        >>> f.clear()
+        >>> tnp.cache_info(f)
+        CacheInfo(hits=0, misses=0, size=0)
+        """
+        self.invalidate("")
+        with KEEPING:
+            self._hits = self._misses = 0
+            self._recompiled.clear()
+            self._failed.clear()
+            self._warned.clear()
+            self._last = self._points = None
+            for form in self.forms():
+                form.varying = VaryingValues()
+            vars(self).pop("_checking", None)
+
     def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
         self._entries = entries
+        is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
-            form.runs = (*(e.run for e in entries if e.form is form), *last)
-            if self._may_choose_eager(form):
+            form.runs = () if is_switched else (*(e.run for e in entries if e.form is form), *last)
+            if not is_switched and type(self) is Jitted and self._may_choose_eager(form):
                 form.runs = (self._choice_of(form), *form.runs)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
-
-    def _may_choose_eager(self, form: CallSignature) -> bool:
-        """Whether calls may run eagerly where that takes less time than their programs."""
-        mine = [e for e in self._entries if e.form is form]
-        is_left_to_programs = (
-            form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
-        )
-        if is_left_to_programs or not mine or type(self) is not Jitted or check.enabled() or self._cudagraphs:
-            return False
-        if any(e.training is not None or e.prologue.moves_arrays for e in mine):
-            return False
-        arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
-        return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
-
-    def _choice_of(self, form: CallSignature) -> FasterWay:
-        def compiled(*values: Any) -> Any:
-            for run in form.runs[1:]:
-                result = run(*values)
-                if result is not MISS:
-                    return result
-            return MISS
-
-        def settled() -> None:
-            with KEEPING:
-                form.has_chosen, form.choice = True, None
-                self._set_entries(self._entries)
-
-        if form.choice is None:
-            function = self.__tnp_function__
-            form.choice = FasterWay(
-                compiled,
-                lambda *values: form.apply(function, values),
-                long=LONG_PROGRAM,
-                state=lambda: 0 if self._points is None else self._points.version,
-                settled=settled,
-            )
-        return form.choice
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""
@@ -317,7 +342,7 @@ class Jitted(EagerCalls):
         own error, from the user's line; if it does not, the error was tnp's."""
         if isinstance(error, LateGuardFailed):
             return self._start_over(form, values, error)
-        if passed_on(error) or not self.runs_eagerly or passed_through(form.apply, error):
+        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
             raise error
         entry = self.entry_for(form, values)
         if entry is None or entry.eager_reason is not None or not entry.traces:
@@ -333,6 +358,9 @@ class Jitted(EagerCalls):
             form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
         )
         return result
+
+    def _found_nans(self, error: Exception) -> bool:
+        return self._checks_nans and isinstance(error, FloatingPointError)
 
     def _compile(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry:
         start = time.perf_counter()
@@ -456,7 +484,9 @@ class Jitted(EagerCalls):
 
     def _program(self, captured: Captured) -> Compiled:
         with while_compiling():
-            return compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
+            return compile_captured(
+                captured, self._executors, cudagraphs=self._cudagraphs, checks_nans=self._checks_nans
+            )
 
     def _value_guard(
         self, form: CallSignature, outside: int, wanted: ValueProgram, family: Family | None
@@ -489,7 +519,7 @@ class Jitted(EagerCalls):
         if steps:
             guards[0].family.count += 1
         others = (e for e in self._entries if e is not entry)
-        self._set_entries(in_order((entry, *others), RECOMPILE_LIMIT))
+        self._set_entries(in_order((entry, *others), recompile_limit()))
 
     def keep(self, entry: CacheEntry, why: str) -> None:
         """Puts a program first, which is told."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.capture.tracing.tracer import Tracer
+from tnp.compile.tracebacks import own_frames_hidden
 from tnp.compile.transform_wrapper import (
     Transformed,
     call,
@@ -36,6 +37,15 @@ from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
 from tnp.transforms.batching.walk import Walk, run_batched
+
+if TYPE_CHECKING:
+    from tnp.compile.function_types import JittedFunction
+
+P = ParamSpec("P")
+X = TypeVar("X")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+Xs = TypeVarTuple("Xs")
 
 __all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
@@ -238,6 +248,16 @@ def _with_value(
     return transformed(transform, function, {"argnums": argnums, "has_aux": has_aux}, compute)
 
 
+@overload
+def grad(
+    function: Callable[Concatenate[X, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False
+) -> JittedFunction[Concatenate[X, P], X]: ...
+@overload
+def grad(
+    function: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> JittedFunction[P, Any]: ...
+
+
 def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
     """The gradient of a function whose value is a real scalar, as a function of the same arguments.
 
@@ -264,6 +284,16 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
     if has_aux:
         return _with_value(grad, function, argnums, True, lambda result, found: (found, result[1]))
     return _with_value(grad, function, argnums, False, lambda result, found: found)
+
+
+@overload
+def value_and_grad(
+    function: Callable[Concatenate[X, P], R], argnums: Literal[0] = 0, has_aux: bool = False
+) -> JittedFunction[Concatenate[X, P], tuple[R, X]]: ...
+@overload
+def value_and_grad(
+    function: Callable[P, R], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> JittedFunction[P, tuple[R, Any]]: ...
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
@@ -335,7 +365,13 @@ def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
     return clang.convert(value, dtype)
 
 
-def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+@overload
+def vjp(function: Callable[[*Xs], R], *primals: *Xs) -> tuple[R, Callable[[R], tuple[*Xs]]]: ...
+@overload
+def vjp(function: Callable[..., R], *primals: Any) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
+
+
+def vjp(function: Any, *primals: Any) -> Any:  # type: ignore[misc]
     """The function's value, and the function that pulls cotangents of the value back to those of the arguments, a
     tuple.
 
@@ -351,7 +387,13 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     """
     primals = mapped(lambda x, path: x.copy() if isinstance(x, np.ndarray) else x, primals)
     pull = _pulling(function)
-    return _valued(function)(*primals), lambda cotangents: pull(primals, cotangents)
+
+    def pullback(cotangents: Any) -> Any:
+        with own_frames_hidden():
+            return pull(primals, cotangents)
+
+    with own_frames_hidden():
+        return _valued(function)(*primals), pullback
 
 
 def _valued(function: Any) -> Transformed:
@@ -380,7 +422,7 @@ def _pulling(function: Any) -> Transformed:
     return transformed(vjp, function, {"part": "cotangents"}, compute)
 
 
-def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+def jvp(function: Callable[..., R], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[R, R]:
     """The function's value, and its derivative in the direction of ``tangents``.
 
     ``tangents`` have the structure, shapes and dtypes of ``primals``, the arguments; the derivative has those of the
@@ -390,7 +432,8 @@ def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     >>> tnp.jvp(lambda x: x ** 2, (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
     (array([1., 9.]), array([2., 0.]))
     """
-    value, tangent = _pushing(function)(tuple(primals), tuple(tangents))
+    with own_frames_hidden():
+        value, tangent = _pushing(function)(tuple(primals), tuple(tangents))
     return value, tangent
 
 
@@ -419,7 +462,7 @@ def _pushing(function: Any) -> Transformed:
 # Jacobians
 
 
-def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
+def jacobian(function: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> JittedFunction[P, Any]:
     """The derivatives of each element of a function's value with respect to each element of an argument: arrays with
     the shape of the value followed by that of the argument. ``argnums`` selects the arguments, as in :func:`grad`;
     several give a tuple.
@@ -446,7 +489,8 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
 
         return mapped(of_leaf, traced.result)
 
-    return transformed(jacobian, function, {"argnums": argnums}, compute)
+    made: Any = transformed(jacobian, function, {"argnums": argnums}, compute)
+    return made  # type: ignore[no-any-return]
 
 
 def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
@@ -525,7 +569,7 @@ def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | No
     return list(made)
 
 
-def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
+def hessian(function: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> JittedFunction[P, Any]:
     """The second derivatives of a function whose value is a real scalar: the Jacobian of its gradient, an array with
     the argument's shape twice. ``argnums`` is as in :func:`grad`; several give a tuple of tuples. Raises
     :class:`GradientError` as :func:`grad` and :func:`jacobian` do.
@@ -535,4 +579,5 @@ def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     array([[4., 2.],
            [2., 0.]])
     """
-    return jacobian(grad(function, argnums), argnums)
+    gradient: Callable[P, Any] = grad(function, argnums)
+    return jacobian(gradient, argnums)

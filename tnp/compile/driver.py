@@ -20,7 +20,7 @@ from tnp.capture.speculation.value_specialization import GuardEvaluator, ValuePr
 from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.core import prims
-from tnp.core.proxies import Proxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
 from tnp.executors import registry
@@ -69,19 +69,23 @@ def capture(
 
 def compile_captured(
     captured: Captured | ValueProgram, selection: ExecutorSelection, *, cudagraphs: bool,
-    around: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+    around: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None, checks_nans: bool = False,
 ) -> Compiled:  # fmt: skip
-    """The program of a trace; ``around`` makes another function of what it computes."""
-    executors = selection.for_trace(captured.trace)
+    """The program of a trace; ``around`` makes another function of what it computes. With ``checks_nans``, each operation is checked
+    by itself, and none is fused."""
+    selected = functools.partial(_unfused, selection) if checks_nans else selection.for_trace
+    executors = selected(captured.trace)
     if isinstance(captured, ValueProgram) and captured.is_light:
         executors = [e for e in executors if not e.is_fusing]
     known = len(captured.trace.value_guards)
     graphs: list[Any] = []
     generate = functools.partial(_captured, graphs) if cudagraphs else _callable
+    if checks_nans:
+        from tnp.compile.nan_checks import checked_program as generate
     training = None
     program: Callable[..., Any]
     if isinstance(captured, Captured) and captured.differentiated is not None:
-        training = Training(captured.differentiated, lambda t: backend_of(selection.for_trace(t)), generate)
+        training = Training(captured.differentiated, lambda t: backend_of(selected(t)), generate)
         traces, program = training.traces, training.run
     else:
         traces = compile_trace(captured.trace, backend_of(executors))
@@ -99,6 +103,13 @@ def compile_captured(
         return compile_guards(inputs, program, executors[0].check_arrays, with_sizes=with_sizes)
 
     return Compiled(guarded(program), traces, training, graphs, program, guarded)
+
+
+def _unfused(selection: ExecutorSelection, trace: Trace) -> list[Any]:
+    """The executors that run operations one by one, behind them those that run everything."""
+    found = [e for e in selection.for_trace(trace) if not e.is_fusing]
+    languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+    return [*found, *(e for e in registry.get_always_executors(languages) if e not in found)]
 
 
 def backend_of(executors: Iterable[Any]) -> Backend:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import types
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import LONG_IN_PARTS, FasterWay
+from tnp.compile.faster_way import LONG_IN_PARTS, LONG_PROGRAM, FasterWay
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
+from tnp.core.devices import cpu
 from tnp.core.errors import (
     EagerFallbackWarning,
     InternalError,
@@ -26,15 +26,14 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
-from tnp.runtime import locks, logs
+from tnp.core.proxies import TensorProxy
+from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
 
-__all__ = ["KEEPING", "RECOMPILE_LIMIT", "EagerCalls"]
+__all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
 
-#: programs kept a function, and how often a call of one kind of passing arguments is traced
-RECOMPILE_LIMIT = int(os.environ.get("TNP_RECOMPILE_LIMIT", "64"))
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
 #: the same, where such calls run in parts, which are compiled for other arguments on their own
@@ -47,18 +46,26 @@ SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
 KEEPING = locks.lock()
 
 
+def recompile_limit() -> int:
+    """Programs kept a function, and how often a call of one kind of passing arguments is traced."""
+    return environment.number("TNP_RECOMPILE_LIMIT")
+
+
 class EagerCalls:
     """The part of a jitted function that knows which calls run eagerly."""
 
     __slots__ = ("__dict__", "__weakref__")
     #: whether calls may run eagerly
     runs_eagerly = True
+    #: whether its programs check operations for NaNs
+    _checks_nans = False
 
     if TYPE_CHECKING:  # what the jitted function has
         __tnp_function__: Any
         _entries: tuple[CacheEntry, ...]
         _failed: Counter[str]
         _hits: int
+        _cudagraphs: bool
         _insert: Callable[..., None]
         _part: Callable[..., Any]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
@@ -96,7 +103,7 @@ class EagerCalls:
             )
             form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
             return True
-        if form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT:
+        if form.traced < recompile_limit() and form.found_eager < EAGER_LIMIT:
             return False
         kept = sum(e.form is form and e.eager_reason is None for e in self._entries)
         often = self._failed.most_common(1)
@@ -209,6 +216,43 @@ class EagerCalls:
             return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
 
         return run
+
+    def _may_choose_eager(self, form: CallSignature) -> bool:
+        """Whether calls may run eagerly where that takes less time than their programs."""
+        mine = [e for e in self._entries if e.form is form]
+        is_left_to_programs = (
+            form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
+        )
+        if is_left_to_programs or not mine or check.enabled() or self._cudagraphs or self._checks_nans:
+            return False
+        if any(e.training is not None or e.prologue.moves_arrays for e in mine):
+            return False
+        arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
+        return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
+
+    def _choice_of(self, form: CallSignature) -> FasterWay:
+        def compiled(*values: Any) -> Any:
+            for run in form.runs[1:]:
+                result = run(*values)
+                if result is not MISS:
+                    return result
+            return MISS
+
+        def settled() -> None:
+            with KEEPING:
+                form.has_chosen, form.choice = True, None
+                self._set_entries(self._entries)
+
+        if form.choice is None:
+            function = self.__tnp_function__
+            form.choice = FasterWay(
+                compiled,
+                lambda *values: form.apply(function, values),
+                long=LONG_PROGRAM,
+                state=lambda: 0 if self._points is None else self._points.version,
+                settled=settled,
+            )
+        return form.choice
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

@@ -8,17 +8,17 @@ faster one is kept. Only calls that are short are tried eagerly, and calls that 
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
+from tnp.runtime import environment
 
 __all__ = ["IS_TRIED", "LONG_IN_PARTS", "LONG_PROGRAM", "FasterWay"]
 
 #: whether calls are tried eagerly at all
-IS_TRIED = os.environ.get("TNP_TRY_EAGER", "1") != "0"
+IS_TRIED = environment.is_on("TNP_TRY_EAGER")
 #: compiled calls before any is timed
 WARM = 6
 #: calls of each way that are timed

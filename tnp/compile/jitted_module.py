@@ -14,6 +14,7 @@ from tnp.capture.guards.prologue import MISS
 from tnp.capture.libraries.base import left_alone
 from tnp.compile.cache_entry import CallSignature
 from tnp.compile.compiled_function import Jitted
+from tnp.compile.tracebacks import hide_own_frames
 from tnp.core.printing import compile_source
 
 __all__ = ["JittedModule", "ModulePrograms"]
@@ -82,7 +83,11 @@ class JittedModule:
 
     @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__tnp_programs__(*args, **kwargs)
+        try:
+            return self.__tnp_programs__(*args, **kwargs)
+        except Exception as raised:
+            hide_own_frames(raised)
+            raise
 
     def __getattr__(self, name: str) -> Any:
         if name in ("__tnp_function__", "__tnp_programs__"):  # it is being unpickled or copied
@@ -170,7 +175,11 @@ class ModulePrograms(Jitted):
             return self._call_slowly(form, args)
         except Exception as raised:
             error = raised
-        return self._after_error(form, args, error)
+        try:
+            return self._after_error(form, args, error)
+        except Exception as raised:
+            hide_own_frames(raised)
+            raise
 
     def forms(self) -> list[CallSignature]:
         return list(self._forms.values())

@@ -31,7 +31,7 @@ from tnp.capture.rewrite.code_origin import is_followed, is_user_function
 from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign, results_at
 from tnp.capture.rewrite.outlining import IF_BOUND, UNBOUND_NAME, Span, outline, outline_whole
 from tnp.core import prims
-from tnp.core.errors import UserLocation
+from tnp.core.errors import UserLocation, shown_file
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import bodies_of
 from tnp.core.trace import Trace
@@ -145,18 +145,26 @@ class ResumePoints:
     def _whole(self) -> Any:
         return self._function if self._bound_to is None else types.MethodType(self._function, self._bound_to)
 
-    def describe(self) -> list[str]:
-        """What Python runs, and why, a line each: the line, the expression, the reason."""
-        file = self._function.__code__.co_filename
-        lines = linecache.getlines(file, self._function.__globals__)
+    @property
+    def file(self) -> str:
+        """The file of the function."""
+        return str(self._function.__code__.co_filename)
+
+    def places(self) -> list[tuple[Place, str, str]]:
+        """What Python runs, in order: its place, its text, and the reason."""
+        lines = linecache.getlines(self.file, self._function.__globals__)
         found = []
         for place, reason in sorted(self.foreign.items()):
             line, column, last, end = place
             text = (
                 lines[line - 1].encode()[column : end if last == line else None].decode() if line <= len(lines) else ""
             )
-            found.append(f"{file}:{line}: {text.strip()}: {reason}")
+            found.append((place, text.strip(), reason))
         return found
+
+    def describe(self) -> list[str]:
+        """What Python runs, and why, a line each: the line, the expression, the reason."""
+        return [f"{shown_file(self.file)}:{place[0]}: {text}: {reason}" for place, text, reason in self.places()]
 
     @property
     def functions(self) -> list[Any]:
@@ -362,6 +370,7 @@ def _unless_errors_raise(compiled: Any) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         return (compiled.__tnp_function__ if _errors_raise() else compiled)(*args)
 
+    vars(run)["__tnp_span__"] = compiled
     return run
 
 

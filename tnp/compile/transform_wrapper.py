@@ -49,6 +49,7 @@ class Transformed(Jitted):
         error: type[TransformError],
     ) -> None:
         self._made_by = transform, function, options
+        self._compute = compute
         self._error = error
         name = f"tnp.{transform.__name__}({getattr(function, '__qualname__', repr(function))})"
 
@@ -65,6 +66,9 @@ class Transformed(Jitted):
         # A function made of a jitted one runs on the executors of that one.
         jitted = programs_behind(function)
         super().__init__(program, **jitted.options if jitted is not None else {})
+
+    def _again(self) -> Transformed:
+        return Transformed(*self._made_by, self._compute, self._error)
 
     def _refused(self, form: Any, prologue: Any, error: TraceError) -> Any:
         raise error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from tnp.capture.speculation.regions import Region, Retrace, Variables
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.capture.tracing.tracer import Tracer
 from tnp.compile.transform_wrapper import (
-    Transformed,
     call,
     is_traced,
     leaves_of,
@@ -32,10 +31,15 @@ from tnp.core.views import Path
 from tnp.lang import numpy as lnp
 from tnp.transforms.batching import Batched, run_batched
 
+if TYPE_CHECKING:
+    from tnp.compile.function_types import JittedFunction
+
+P = ParamSpec("P")
+
 __all__ = ["vmap"]
 
 
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Any:
+def vmap(function: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> JittedFunction[P, Any]:
     """Maps a function over an axis of its arguments, all elements at once, and stacks the results along an axis.
 
     Args:
@@ -63,8 +67,8 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> A
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _Mapping(tracer, function, args, kwargs, in_axes).results(out_axes)
 
-    made: Transformed = transformed(vmap, function, {"in_axes": in_axes, "out_axes": out_axes}, compute, BatchError)
-    return made
+    made: Any = transformed(vmap, function, {"in_axes": in_axes, "out_axes": out_axes}, compute, BatchError)
+    return made  # type: ignore[no-any-return]
 
 
 class _Mapping:

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from tnp.core.proxies import TensorProxy
+from tnp.runtime import environment
 
 __all__ = ["ResultCheck", "enabled"]
 
 
 def enabled() -> bool:
     """Whether passes are checked."""
-    return os.environ.get("TNP_CHECK", "") not in ("", "0")
+    return environment.is_on("TNP_CHECK")
 
 
 class ResultCheck:

@@ -256,7 +256,12 @@ class UserLocation:
         return next(lines, self.code.co_firstlineno)
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.line} in {self.name}"
+        return f"{shown_file(self.filename)}:{self.line} in {self.name}"
+
+    @property
+    def short(self) -> str:
+        """The file's name without its folder, and the line: ``demo.py:4``, ``<cell 3>:2``."""
+        return f"{os.path.basename(shown_file(self.filename))}:{self.line}"
 
     @property
     def place(self) -> tuple[int | None, int | None, int | None, int | None]:
@@ -269,6 +274,17 @@ class UserLocation:
 
     def __hash__(self) -> int:
         return hash((self.filename, self.line))
+
+
+def shown_file(filename: str) -> str:
+    """The name of a file in messages: of a notebook's cell, which has a file that nobody knows, its number.
+
+    >>> shown_file("demo.py")
+    'demo.py'
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    known = getattr(getattr(shell, "compile", None), "_filename_map", {})  # IPython's: by file, the number of the cell
+    return f"<cell {known[filename]}>" if filename in known else filename
 
 
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,9 +24,11 @@ from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.runtime import logs
 
-__all__ = ["Provenance", "Trace", "current_trace", "detached", "tracing"]
+__all__ = ["OWN_TRACE", "Provenance", "Trace", "current_trace", "detached", "tracing"]
 
 
+#: the name of a weak reference to the trace in a program's globals: tracebacks look at it
+OWN_TRACE = "__tnp_trace__"
 #: a trace shows how long it is each time that it has so many names more
 LOOK_EVERY = 500
 
@@ -224,6 +227,7 @@ class Trace:
             context = self._context()
             source = trace_source(self, context, comments=False)
             self._callable = compile_source(source, self.name, context)
+            self._callable.__globals__[OWN_TRACE] = weakref.ref(self)
         return self._callable
 
     def emptying_callable(self, given: Sequence[str]) -> Callable[[list[Any]], Any]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from tnp.inspect.explain import OPAQUE
 from tnp.lang.numpy.registry import symbol_of
 
 __all__ = ["Examination", "examine"]
+
+P = ParamSpec("P")
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Examination:
     __repr__ = __str__
 
 
-def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Examination:
+def examine(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Examination:
     """Shows what of ``function`` tnp can compile for these arguments. If it can be traced, only value guards run (see
     ``specialisations`` of :func:`tnp.jit`), without effects.
 

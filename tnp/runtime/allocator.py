@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.runtime import launcher, locks
+from tnp.runtime import environment, launcher, locks
 from tnp.runtime.engine import Unavailable, compile_ir, define_symbol
 
 __all__ = ["empty", "pool_info", "pooled_array", "serves_kernels", "trim"]
@@ -115,7 +115,7 @@ _HANDLER_NAME = ctypes.create_string_buffer(b"mem_handler")
 
 def _limit() -> int:
     """How many bytes the pool may keep."""
-    text = os.environ.get("TNP_POOL_MB", "")
+    text = environment.text("TNP_POOL_MB")
     if text:
         try:
             return max(0, int(float(text) * MB))

@@ -32,7 +32,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tnp.runtime import locks
+from tnp.runtime import environment, locks
 
 __all__ = ["clear", "folder", "key_file", "load", "state_of_sources", "store", "usage", "write"]
 
@@ -152,10 +152,10 @@ def _objects(path: Path | None) -> Iterator[tuple[int, int, str]]:
 
 def _place() -> tuple[Path, bytes] | None:
     """The folder and the user's key; None where the cache is off."""
-    if os.environ.get("TNP_DISABLE_CACHE", "") not in ("", "0") or _limit() == 0:
+    if environment.is_on("TNP_DISABLE_CACHE") or _limit() == 0:
         return None
     try:
-        path = _configured()
+        path = configured_folder()
         secret = _key() if _is_private_folder(path) else None
     except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
@@ -248,21 +248,21 @@ def key_file() -> str:
     if sys.platform == "darwin":
         return os.path.join(home, "Library", "Application Support", "tnp", "key")
     if os.name == "nt":
-        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "tnp", "key")
-    kept = os.environ.get("XDG_STATE_HOME", "")
+        return os.path.join(environment.text("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "tnp", "key")
+    kept = environment.text("XDG_STATE_HOME")
     return os.path.join(kept if os.path.isabs(kept) else os.path.join(home, ".local", "state"), "tnp", "key")
 
 
-def _configured() -> Path:
+def configured_folder() -> Path:
     """The folder that the environment sets, otherwise the platform's place for caches."""
-    chosen = os.environ.get("TNP_CACHE_DIR")
+    chosen = environment.text("TNP_CACHE_DIR")
     if chosen:
         return Path(chosen).expanduser().absolute()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tnp"
     if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "tnp" / "Cache"
-    shared = os.environ.get("XDG_CACHE_HOME", "")
+        return Path(environment.text("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "tnp" / "Cache"
+    shared = environment.text("XDG_CACHE_HOME")
     # the XDG base directory specification: a relative path is to be ignored
     return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "tnp"
 
@@ -270,8 +270,8 @@ def _configured() -> Path:
 def _limit() -> int:
     """Bytes that the folder may take."""
     try:
-        megabytes = float(os.environ["TNP_CACHE_SIZE"])
-    except (KeyError, ValueError):
+        megabytes = float(environment.text("TNP_CACHE_SIZE"))
+    except ValueError:
         megabytes = DEFAULT_MEGABYTES
     return max(0, int(megabytes * 2**20)) if megabytes < 2**40 else sys.maxsize
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tnp.core.errors import NoDeviceError
-from tnp.runtime import disk_cache, locks
+from tnp.runtime import disk_cache, environment, locks
 
 __all__ = [
     "Compiled",
@@ -193,7 +193,7 @@ def _linker() -> Any:
 def _cpu() -> tuple[str, Any]:
     """The processor that ``TNP_CPU`` selects: its name and features. Raises ``ValueError`` for what is none, ``NoDeviceError`` for what this machine does not
     run."""
-    asked = os.environ.get("TNP_CPU") or "native"
+    asked = environment.text("TNP_CPU") or "native"
     host = _host_features()
     if asked == "native":
         return _binding().get_host_cpu_name(), host
@@ -209,7 +209,7 @@ def _cpu() -> tuple[str, Any]:
 
 def check_setting() -> None:
     """Raises what is wrong with ``TNP_CPU``, if it is set: where tnp is set up, before an error would be one of the program that is compiled."""
-    if os.environ.get("TNP_CPU"):
+    if environment.text("TNP_CPU"):
         with contextlib.suppress(Unavailable):
             target()
 
@@ -269,7 +269,7 @@ def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     machine = target()
     text = f'target datalayout = "{machine.data_layout}"\ntarget triple = "{machine.triple}"\n{ir}'
     key = _key(text, machine, level)
-    wanted = set(os.environ.get("TNP_DUMP", "").replace(",", " ").split())
+    wanted = set(environment.text("TNP_DUMP").replace(",", " ").split())
     if "ir" in wanted:
         _dump(text, name, key, ".ll")
     interface = _interface(ir)
@@ -305,7 +305,7 @@ def remember(text: str, compiled: Compiled, note: Any) -> None:
 def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
     """What :func:`remember` was told with this text, by this process or another; ``None`` if it is neither linked nor on the disk, or
     does not link here."""
-    if os.environ.get("TNP_DUMP"):
+    if environment.text("TNP_DUMP"):
         return None  # nothing is written, so nothing could be shown
     key = _key(text, target())
     with _lock:
@@ -427,7 +427,7 @@ def _link(image: bytes, interface: Interface, name: str, key: str, from_cache: b
 
 def _dump(text: str, name: str, key: str, suffix: str) -> None:
     """Writes a stage of ``name`` to the folder ``TNP_DUMP_DIR``, else to standard error."""
-    folder = os.environ.get("TNP_DUMP_DIR")
+    folder = environment.text("TNP_DUMP_DIR")
     title = re.sub(r"[^-\w.]", "_", name) + f"-{key[:8]}{suffix}"
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)

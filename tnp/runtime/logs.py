@@ -10,14 +10,13 @@ All records have the level ``DEBUG``; a disabled logger costs one check of the l
 environment enables loggers, which write to stderr if the program has not set up logging; ``TNP_LOG=all`` enables all
 three.
 
-What takes longer than :data:`PATIENCE` to compile shows its progress: a line in a terminal, which goes away at the end, or
-records of ``tnp.compile``, one a second.
+What takes longer than :data:`PATIENCE` to compile shows its progress: a line in a terminal, which goes away at the end. If
+``tnp.compile`` is on, it tells at once what is compiled, and the step, once a second.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 import time
@@ -25,6 +24,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
+
+from tnp.runtime import environment
 
 __all__ = [
     "LOGGERS",
@@ -40,6 +41,7 @@ __all__ = [
     "progress",
     "tell",
     "turn_on",
+    "turn_on_only",
 ]
 
 compile = logging.getLogger("tnp.compile")
@@ -99,14 +101,15 @@ _work = _Work()
 def begin(name: str) -> None:
     """Something is compiled from now on."""
     _work.name, _work.began, _work.shown = name, time.perf_counter(), 0.0
+    compile.debug("compiling %s", name)
 
 
 def progress(step: str) -> None:
     """Shows what is being done, if it is compiled for long already."""
     now = time.perf_counter()
-    if now - _work.began < PATIENCE:
-        return
     where = "log" if on(compile) else "terminal"
+    if now - _work.began < (EVERY["log"] if where == "log" else PATIENCE):
+        return
     if now - _work.shown >= EVERY[where] and (where == "log" or _is_terminal()):
         _work.shown = now
         line = f"{_work.name}: {step}, after {now - _work.began:.1f} s"
@@ -170,4 +173,11 @@ def turn_on(names: str) -> None:
         parent.addHandler(handler)
 
 
-turn_on(os.environ.get("TNP_LOG", ""))
+def turn_on_only(names: str) -> None:
+    """Turns on the loggers in a list, and the others off."""
+    for logger in LOGGERS.values():
+        logger.setLevel(logging.NOTSET)
+    turn_on(names)
+
+
+turn_on(environment.text("TNP_LOG"))

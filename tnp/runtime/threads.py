@@ -33,7 +33,7 @@ import re
 import sys
 from typing import Any
 
-from tnp.runtime import engine, locks
+from tnp.runtime import engine, environment, locks
 
 __all__ = ["ensure_runtime", "get_num_threads", "set_num_threads"]
 
@@ -187,10 +187,11 @@ class _State(ctypes.Structure):
 
 def _initial() -> int:
     """The number of threads that the environment sets, otherwise the cores that the process may run on."""
-    # OMP_NUM_THREADS may be a list, a number for each level of nesting
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    for name in ("TNP_NUM_THREADS", "OMP_NUM_THREADS"):
+        # OMP_NUM_THREADS may be a list, a number for each level of nesting
+        asked = environment.text(name).split(",")[0].strip()
+        if asked.isdecimal() and int(asked) > 0:
+            return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -281,15 +282,10 @@ def _load(name: str) -> Any:
 
     It reads its environment as it is loaded. What the user has set there holds.
     """
-    asked = not os.environ.keys().isdisjoint(("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"))
-    if asked:
+    if environment.text("GOMP_SPINCOUNT") or environment.text("OMP_WAIT_POLICY"):
         return ctypes.CDLL(name)
-    with locks.importing:
-        os.environ["GOMP_SPINCOUNT"] = str(SPINS)
-        try:
-            return ctypes.CDLL(name)
-        finally:
-            del os.environ["GOMP_SPINCOUNT"]
+    with locks.importing, environment.temporarily("GOMP_SPINCOUNT", str(SPINS)):
+        return ctypes.CDLL(name)
 
 
 def _loaded_runtimes() -> list[str]:

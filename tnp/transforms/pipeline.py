@@ -61,7 +61,10 @@ class Backend:
         alone = copy(self)
         alone.executors = tuple(e for e in self.executors if not e.is_fusing)
         alone.is_part = True
-        return compile_trace(trace, alone)[-1].python_callable()
+        finished = compile_trace(trace, alone)[-1]
+        program = finished.python_callable()
+        vars(program)["__tnp_finished__"] = finished  # kept for tracebacks
+        return program
 
 
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:

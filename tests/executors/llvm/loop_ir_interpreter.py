@@ -40,7 +40,9 @@ class Interpreter:
     def run(self):
         with np.errstate(all="ignore"):
             for nest in self.kernel.nests:
-                if isinstance(nest, nodes.Rows):
+                if isinstance(nest, nodes.Check):
+                    assert not self.memory[nest.buffer], "the kernel refuses its arguments"
+                elif isinstance(nest, nodes.Rows):
                     for at in np.ndindex(*(self.size(v.limit) for v in nest.loops)):
                         for inner in nest.nests:
                             self.nest(inner, dict(zip(nest.loops, at)))
@@ -73,6 +75,9 @@ class Interpreter:
                 value = function_of(_COMBINES[s.op]).accumulate(
                     value, axis=nest.loops.index(s.along), dtype=value.dtype
                 )
+            if s.buffer.role == "point":
+                self.memory[s.buffer] = value
+                continue
             at = self.place(s.at, values)
             self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
 
@@ -80,9 +85,18 @@ class Interpreter:
         return tuple(self.index(i, values) for i in at)
 
     def index(self, index, values):
-        return sum((self.size(c) * values[v] for v, c in index.terms.items()), self.size(index.constant))
+        terms = [
+            (self.element(v, values) if isinstance(v, nodes.Element) else values[v], c) for v, c in index.terms.items()
+        ]
+        return sum((self.size(c) * v for v, c in terms), self.size(index.constant))
+
+    def element(self, element, values):
+        found = self.value(element.x, values).astype("i8")
+        return np.where(found < 0, found + self.size(element.limit), found)
 
     def value(self, x, values):
+        if isinstance(x, nodes.Load) and x.buffer.role == "point":
+            return self.memory[x.buffer]
         if isinstance(x, nodes.Load):
             at = self.place(x.at, values)
             for i, n in zip(at, self.memory[x.buffer].shape):

@@ -380,7 +380,7 @@ def test_the_folder_follows_the_environment(tmp_path, monkeypatch, environment, 
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert disk_cache._configured() == tmp_path / place
+    assert disk_cache.configured_folder() == tmp_path / place
 
 
 # Parallel loops

@@ -272,6 +272,65 @@ def test_a_write_to_what_is_read_at_other_places_has_a_temporary(interpreted):
     assert sum(b.role == "temporary" for kernel in interpreted for b in kernel.temporaries) == 1
 
 
+# Arrays of indices
+
+#: programs of a matrix and an array of indices of its rows
+GATHERS = {
+    "rows": lambda x, i: x[i] * 2,
+    "sums": lambda x, i: (x[i].sum(), x[:, 0][i].max()),
+    "columns": lambda x, i: x.T[:, i] + 1,
+    "take": lambda x, i: np.take(x, i, axis=0) - x[0],
+    "along": lambda x, i: np.take_along_axis(x, i[:, None] % len(x), axis=0),
+    "pairs": lambda x, i: x[i, i % 3] + x[i[::-1], 0],
+    "chains": lambda x, i: x[i[i]].sum(axis=1),
+    "arithmetic": lambda x, i: x[(i + 1) // 2] + x[(i >= 0) * 1],
+}
+
+
+def written_behind(x, i):
+    y = x[i] * 2
+    x[0] = 1
+    x += y.sum()
+    return y
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "u1"])
+@pytest.mark.parametrize("name", [*GATHERS, "written behind"])
+def test_gathers(name, dtype, interpreted):
+    f = GATHERS.get(name, written_behind)
+    rng = np.random.default_rng(3)
+    shapes = [(100, 7), (3, 4), (7, 3), (40, 2000)]
+    jitted = tnp.jit(f, dynamic=True)
+    for n, m in shapes:
+        for low in (0, -n) if dtype != "u1" else (0,):
+            x, i = numbers(n, m), rng.integers(low, n, n).astype(dtype)
+            mine = x.copy()
+            before = len(interpreted)
+            assert_same(jitted(mine, i), f(x, i), what=f"{n} x {m}")
+            assert_same(mine, x)
+            assert len(interpreted) > before
+
+
+@pytest.mark.parametrize("name", [*GATHERS, "written behind"])
+def test_indices_out_of_bounds(name):
+    """The error is NumPy's, and nothing has been written."""
+    f = GATHERS.get(name, written_behind)
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (5, 9, 6):
+        for wrong in (n, -n - 1):
+            x, i = numbers(n, 4), np.arange(n)
+            i[2] = wrong
+            mine, eagers = x.copy(), x.copy()
+            with pytest.raises(IndexError) as expected:
+                f(eagers, i)
+                raise IndexError("none")
+            with pytest.raises(IndexError) as found:
+                jitted(mine, i)
+                raise IndexError("none")
+            assert str(found.value) == str(expected.value)
+            assert_same(mine, eagers)
+
+
 # The verifier
 
 F8 = dtypes.float64

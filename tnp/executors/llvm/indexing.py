@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, symbols
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
@@ -153,9 +153,13 @@ def _known(indices: Node, at: Indices) -> Index | None:
     return found if found is not None and node.dtype.kind in "iu" and _fits(found, lowest, 2**bits) else None
 
 
-def _fits(index: Index, lowest: int, limit: int) -> bool:
-    low, high = index.range()
-    return lowest <= low and high < limit
+def _fits(index: Index, lowest: Any, limit: Any) -> bool:
+    """Whether an index surely lies between two sizes."""
+    try:
+        low, high = index.range()
+        return low >= lowest and high < limit
+    except symbols.Undecided:
+        return False
 
 
 def _interval(x: Any, depth: int = 8) -> tuple[float, float]:
@@ -197,14 +201,20 @@ def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int
     if (known is not None and _fits(known, lowest, length)) or (indices, length, lowest) in lowering.checked:
         return
     low, high = _interval(indices)
-    if lowest <= low and high < length:
+    if (
+        math.isfinite(low)
+        and math.isfinite(high)
+        and _fits(Index(int(low)), lowest, length)
+        and _fits(Index(int(high)), lowest, length)
+    ):
         return
     lowering.checked.add((indices, length, lowest))
     shape, dtype = indices.shape, indices.dtype
     if dtype.kind == "u":
-        if length >= 2**dtype.bits:
+        if _fits(Index(2**dtype.bits - 1), 0, length):
             return
-        counted = indices
+        wide = dtype.bits < 64 and not isinstance(length, int)  # the dtype may not hold a length that varies
+        counted = lowering.make("convert_element_type", shape, dtypes.uint64, (indices,)) if wide else indices
     else:  # as unsigned numbers from the lowest on, so that one comparison does
         wide = lowering.make("convert_element_type", shape, dtypes.int64, (indices,)) if dtype.bits < 64 else indices
         from_lowest = lowering.make("sub", shape, dtypes.int64, (wide, lowest)) if lowest else wide

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 
 from tnp.executors.triton.emit import MOST_PROGRAMS, Launch
-from tnp.runtime import disk_cache
+from tnp.runtime import disk_cache, environment
 
 __all__ = ["best", "seconds", "variants"]
 
@@ -69,7 +68,7 @@ def best(launch: Launch, start: Callable[[Launch], None], device: Any) -> Launch
 
 
 def _tunes(launch: Launch, device: Any) -> bool:
-    if os.environ.get("TNP_TRITON_TUNE", "1") == "0" or launch.rows * launch.length < WORTH:
+    if not environment.is_on("TNP_TRITON_TUNE") or launch.rows * launch.length < WORTH:
         return False
     return device.type == "cuda" and not torch.cuda.is_current_stream_capturing()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tnp.executors.llvm import scalars
@@ -17,10 +18,11 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import c_strides
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
-from tnp.executors.llvm.loop_ir.functions import MALLOC, SLOT_BYTES, Body, Function, product
+from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
+    Check,
     Kernel,
     Load,
     Nest,
@@ -73,10 +75,12 @@ class Module:
         self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
         #: the word of the context that has the address of a buffer, of a number, or a size
         given = [x if isinstance(x, Buffer) else f"number{x}" for x in interface.slots]
-        kept = [b for b in kernel.temporaries if b.role != "row"]
+        kept = [b for b in kernel.temporaries if b.role == "temporary"]
         self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
         self.given = len(given)
         self.roots = set(interface.roots)
+        #: what LLVM is told of each loop that it is told something of
+        self.hints: list[str] = []
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
@@ -89,10 +93,18 @@ class Module:
         own = self.scopes[buffer]
         return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
 
+    def hint(self, name: str) -> int:
+        """The number of the metadata of a loop."""
+        self.hints.append(HINTS[name])
+        return 2 + 3 * len(self.scopes) + 2 * len(self.hints)
+
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
         for nest in self.kernel.nests:
-            calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
+            if isinstance(nest, Check):
+                calls.append(partial(self._refuse_if, nest.buffer))
+            else:
+                calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
         main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
@@ -112,6 +124,8 @@ class Module:
         freed = self._make_temporaries(function)
         for call in calls:
             call(function)
+        code.line("br label %leave")
+        code.block("leave")
         for place in freed:
             code.line(f"call void @free(ptr {place})")
         code.line(f"ret i64 {function.word('failed')}")
@@ -119,6 +133,17 @@ class Module:
             code.block("refused")
             code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _refuse_if(self, buffer: Buffer, function: Function) -> None:
+        """Leaves if a bool is true: the kernel refuses its arguments."""
+        code = function.code
+        found = scalars.load(code, function.pointer(buffer), buffer.dtype, "")
+        wrong, onward = code.label("wrong"), code.label("onward")
+        code.line(f"br i1 {found}, label %{wrong}, label %{onward}")
+        code.block(wrong)
+        function.set_word(self.failed, "1")
+        code.line("br label %leave")
+        code.block(onward)
 
     def _set_roots(self, function: Function) -> None:
         """Puts the sizes that are given into the context."""
@@ -148,7 +173,7 @@ class Module:
         """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
         code, places = function.code, []
         for buffer in self.kernel.temporaries:
-            if buffer.role == "row":
+            if buffer.role != "temporary":
                 continue
             self.code.require("malloc", MALLOC)
             size = function.size(product([*buffer.shape, buffer.dtype.itemsize]))
@@ -167,7 +192,7 @@ class Module:
         return places
 
     def _scopes(self) -> str:
-        """An alias scope for each buffer, and the list of all others."""
+        """An alias scope for each buffer, and the list of all others; hints for loops."""
         count = len(self.scopes)
         lines = ['!0 = distinct !{!0, !"memory"}']
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
@@ -175,6 +200,9 @@ class Module:
         for i in range(count):
             others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
+        for i, text in enumerate(self.hints, 1):
+            number = 2 + 3 * count + 2 * i
+            lines += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f"!{number + 1} = !{{{text}}}"]
         return "\n".join(lines)
 
 
@@ -313,7 +341,7 @@ class NestCode:
         ending = Body(self)
         _, blocks = self._blocks(ending.head, count, others)
         ending.reset()
-        with ending.plain_loop("0", blocks) as block:
+        with ending.plain_loop("0", blocks, "scalar") as block:
             for i, s in enumerate(self.statements):
                 ending.add_partial((self, i), s, block)
         ending.keep()

@@ -20,6 +20,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Constant,
     Convert,
+    Element,
     Expression,
     Load,
     Number,
@@ -34,10 +35,18 @@ from tnp.executors.llvm.loop_ir.nodes import (
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module, NestCode
 
-__all__ = ["MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
+__all__ = ["HINTS", "MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
 
 #: bytes of a number, and of a partial result
 SLOT_BYTES = 16
+
+#: What LLVM is told of innermost loops. By default it interleaves four vectors, and writes loops for what is left over of these and of
+#: vectors, which doubles its time. Stores gain nothing by that. Sums take two vectors at a time, since an addition waits for the one before.
+HINTS = {
+    "stores": '!"llvm.loop.interleave.count", i32 1',
+    "reduces": '!"llvm.loop.interleave.count", i32 2',
+    "scalar": '!"llvm.loop.vectorize.enable", i1 false',
+}
 
 MALLOC = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 
@@ -155,8 +164,8 @@ class Body:
     # Loops
 
     @contextmanager
-    def plain_loop(self, begin: str, end: str) -> Iterator[str]:
-        """A loop of one iteration at least; gives the register of its variable."""
+    def plain_loop(self, begin: str, end: str, hint: str = "") -> Iterator[str]:
+        """A loop of one iteration at least; gives the register of its variable. ``hint`` is for LLVM: a name in :data:`HINTS`."""
         code = self.code
         before = code.current if code.current != "entry" else "start"
         head, leave = code.label("loop"), code.label("done")
@@ -170,7 +179,11 @@ class Body:
         self.values.pop()
         following = code.op(f"add nuw nsw i64 {variable}, 1")
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
-        code.line(f"br i1 {code.op(f'icmp ne i64 {following}, {end}')}, label %{head}, label %{leave}")
+        more = code.op(f"icmp ne i64 {following}, {end}")
+        if not hint and code.current == head:  # it has no loop in it
+            hint = "reduces" if self._reductions() else "stores"
+        told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
+        code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
 
     @contextmanager
@@ -214,9 +227,7 @@ class Body:
             return str(found)
         code, total = self.code, self.head.size(index.constant)
         for atom, factor in index.terms.items():
-            if not isinstance(atom, Var):
-                raise Refused("an index that is not affine")
-            value = self.find(atom)
+            value = self._position(atom) if isinstance(atom, Element) else self.find(atom)
             assert value is not None, f"{atom} has no loop here"
             if value == "0":
                 continue
@@ -225,6 +236,19 @@ class Body:
             total = term if total == "0" else code.op(f"add nsw i64 {total}, {term}")
         self.values[-1][index] = total
         return total
+
+    def _position(self, element: Element) -> str:
+        """An element of an array of indices, from the beginning of its dimension."""
+        found = self.find(element)
+        if found is None:
+            code, x = self.code, element.x
+            found = scalars.convert(code, self.value(x), x.dtype, dtypes.int64)
+            if x.dtype.kind == "i":
+                negative = code.op(f"icmp slt i64 {found}, 0")
+                length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")
+                found = code.op(f"add nsw i64 {found}, {length}")
+            self.values[-1][element] = found
+        return str(found)
 
     def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
         if buffer not in self.pointers:
@@ -239,7 +263,7 @@ class Body:
         for scope in self.values:  # what was loaded before may be another value now
             for key in [k for k in scope if isinstance(k, tuple) and k[0] is buffer]:
                 del scope[key]
-        if buffer.role != "row" or buffer.shape:  # else it is a register
+        if buffer.role not in ("row", "point") or buffer.shape:  # else it is a register
             scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
         self.values[-1][buffer, at] = value
 
@@ -352,7 +376,12 @@ class Body:
 
     def _accumulate(self, s: Statement) -> None:
         reducer, dtype = self._accumulator(s)
-        value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+        x = s.value
+        is_square = isinstance(x, Apply) and x.op == "mul" and x.args[0] is x.args[1] and dtype.kind == "f"
+        if is_square and isinstance(s, Reduce) and s.op == "sum" and x.dtype is dtype:
+            value = scalars.square_to_add(self.code, self.value(x.args[0]), dtype)
+        else:
+            value = scalars.convert(self.code, self.value(x), x.dtype, dtype)
         self._put(s, reducer.combine(self.code, self._get(s), value))
 
     def scan(self, s: Scan) -> None:

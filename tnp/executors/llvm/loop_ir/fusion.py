@@ -7,13 +7,16 @@ nest may share loops with an earlier one if every dependence between them stays 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
+    Check,
     Convert,
+    Element,
     Expression,
     Kernel,
     Load,
@@ -24,6 +27,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Scan,
     Statement,
     Store,
+    loads_in,
 )
 
 __all__ = ["share_rows"]
@@ -31,19 +35,23 @@ __all__ = ["share_rows"]
 
 def share_rows(kernel: Kernel) -> Kernel:
     """The kernel with rows shared."""
-    done: list[Nest | Rows] = []
+    done: list[Nest | Rows | Check] = []
     for nest in kernel.nests:
-        assert isinstance(nest, Nest)
-        _add(done, nest)
+        if isinstance(nest, Nest):
+            _add(done, nest)
+        else:
+            done.append(nest)
     return _contracted(
         Kernel(kernel.inputs, kernel.outputs, kernel.temporaries, kernel.numbers, [_merged(e) for e in done])
     )
 
 
-def _add(done: list[Nest | Rows], nest: Nest) -> None:
+def _add(done: list[Nest | Rows | Check], nest: Nest) -> None:
     """Adds a nest to the last one that it can share loops with, or behind all."""
     for i in range(len(done) - 1, -1, -1):
         earlier = done[i]
+        if isinstance(earlier, Check):
+            break
         count = _shared_loops(earlier, nest)
         if count:
             if isinstance(earlier, Nest):
@@ -93,9 +101,9 @@ def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:
 # Loops inside of the shared ones
 
 
-def _merged(entry: Nest | Rows) -> Nest | Rows:
+def _merged(entry: Nest | Rows | Check) -> Nest | Rows | Check:
     """The same with inner loops as one that go over the same points, and read of each other what the same point writes."""
-    if isinstance(entry, Nest):
+    if not isinstance(entry, Rows):
         return entry
     nests: list[Nest] = []
     for nest in entry.nests:
@@ -129,15 +137,20 @@ def _joined(earlier: Nest, nest: Nest) -> Nest | None:
 
 
 def _contracted(kernel: Kernel) -> Kernel:
-    """The kernel with temporaries of one row."""
-    users: dict[Buffer, list[Nest | Rows]] = {}
+    """The kernel with temporaries of one row, and of one point."""
+    users: dict[Buffer, list[Nest | Rows | Check]] = {}
     for entry in kernel.nests:
-        for buffer in set().union(*touched(_statements(entry))):
+        for buffer in {entry.buffer} if isinstance(entry, Check) else set().union(*touched(_statements(entry))):
             users.setdefault(buffer, []).append(entry)
     small: dict[Buffer, tuple[Buffer, list[int]]] = {}
     for buffer in kernel.temporaries:
         (entry, *others) = users[buffer]
-        if others or not isinstance(entry, Rows):
+        if others or isinstance(entry, Check):
+            continue
+        if _is_of_one_point(buffer, entry):
+            small[buffer] = Buffer(buffer.name, buffer.dtype, (), "point"), []
+            continue
+        if not isinstance(entry, Rows):
             continue
         outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
         writer, *updates = (s for s in _statements(entry) if s.buffer is buffer)
@@ -147,11 +160,26 @@ def _contracted(kernel: Kernel) -> Kernel:
         small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept
     renaming = _Renaming({}, small)
     nests = [
-        Rows(e.loops, [renaming.nest(n) for n in e.nests]) if isinstance(e, Rows) else renaming.nest(e)
+        Rows(e.loops, [renaming.nest(n) for n in e.nests])
+        if isinstance(e, Rows)
+        else renaming.nest(e)
+        if isinstance(e, Nest)
+        else e
         for e in kernel.nests
     ]
     temporaries = [small[b][0] if b in small else b for b in kernel.temporaries]
     return Kernel(kernel.inputs, kernel.outputs, temporaries, kernel.numbers, nests)
+
+
+def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
+    """Whether only statements of one nest use a buffer, all at the point that writes it."""
+    nests = entry.nests if isinstance(entry, Rows) else [entry]
+    using = [n for n in nests if buffer in set().union(*touched(n.statements))]
+    writers = [s for n in using for s in n.statements if s.buffer is buffer]
+    if len(using) > 1 or len(writers) > 1 or not isinstance(writers[0], Store):
+        return False
+    loads = [load for s in using[0].statements for load in loads_in(s.value) if load.buffer is buffer]
+    return all(load.at == writers[0].at for load in loads)
 
 
 class _Renaming:
@@ -171,7 +199,20 @@ class _Renaming:
 
     def _at(self, buffer: Buffer, at: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
         new, kept = self.buffers.get(buffer, (buffer, range(len(at))))
-        return new, tuple(at[d].renamed(self.names) for d in kept)
+        return new, tuple(self._index(at[d]) for d in kept)
+
+    def _index(self, i: Index) -> Index:
+        if i.is_affine:
+            return i.renamed(self.names)
+        terms: dict[Any, Any] = {}
+        for atom, c in i.terms.items():
+            named = (
+                Element(self._expression(atom.x), atom.limit)
+                if isinstance(atom, Element)
+                else self.names.get(atom, atom)
+            )  # type: ignore[call-overload]
+            terms[named] = c
+        return Index(i.constant, terms)
 
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)

@@ -33,14 +33,16 @@ from tnp.executors.llvm.graph import (
     places_of,
     variables,
 )
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Index, Lookup, Var
 from tnp.executors.llvm.loop_ir import nodes
 from tnp.executors.llvm.loop_ir.dependence import is_in_place, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
+    Check,
     Constant,
     Convert,
+    Element,
     Expression,
     Kernel,
     Load,
@@ -53,6 +55,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
 )  # fmt: skip
+from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.llvm.statements import cost_of
 
 __all__ = ["SCANS", "kernel_of", "lowered", "with_extents"]
@@ -100,6 +103,7 @@ def lowered(
         whole = with_extents([*bsyms])
         found = {p.name: p for b in whole for p in (*b.flat_inputs, *b.flat_outputs)}
         graph = lower(whole, [found.get(p.name, p) for p in inputs], [found.get(p.name, p) for p in outputs], stores)
+        compare_squares(graph)
         return kernel_of(graph, [p.name for p in inputs])
     except symbols.Undecided as reason:
         raise Refused(str(reason)) from None
@@ -107,8 +111,8 @@ def lowered(
 
 def kernel_of(graph: Graph, names: Sequence[str]) -> tuple[Kernel, dict[int, int]]:
     """The kernel of a graph, whose inputs have ``names``, and which outputs are in the memory of which inputs."""
-    if graph.errors or len(set(graph.outputs)) < len(graph.outputs) or any(n.op == "input" for n in graph.outputs):
-        raise Refused("results that are arguments, or what may be out of bounds")
+    if len(set(graph.outputs)) < len(graph.outputs) or any(n.op == "input" for n in graph.outputs):
+        raise Refused("results that are arguments")
     lowering = _Lowering(graph, names)
     return lowering.kernel, lowering.updates
 
@@ -125,7 +129,7 @@ class _Lowering:
         self.updates: dict[int, int] = {}
         #: elements that were written before: an expression is a graph, whose parts are shared
         self._elements: dict[tuple[Node, Indices], Expression] = {}
-        used = needed_for(graph.outputs)
+        used = needed_for([*graph.outputs, *graph.errors])
         self.consumers: dict[Node, list[Node]] = {}
         for node in graph.nodes:
             for source in node.sources if node in used else ():
@@ -146,6 +150,9 @@ class _Lowering:
             else:
                 self.stored[root] = Buffer(self._name(f"result{k}"), node.dtype, node.shape, "output")
                 self.kernel.outputs.append(self.stored[root])
+        for node in graph.errors:
+            if node not in self.stored:
+                self._store(node)
         for node in graph.nodes:
             if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Update)):
                 if isinstance(node, Update):
@@ -162,8 +169,25 @@ class _Lowering:
         self._store_what_costs(graph)
         self._store_what_updates_overwrite()
         kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
+        checked = max((n.position for n in graph.errors), default=-1)
         for node in sorted(kept, key=lambda n: n.position):
+            if checked >= 0 and node.position > checked:
+                self._check(checked)
+                checked = -1
             self._add(node)
+        if checked >= 0:
+            self._check(checked)
+
+    def _check(self, position: float) -> None:
+        """Refuses the arguments if an error has been found. What comes before is what errors are computed from."""
+        if any(
+            b.role == "inout"
+            for nest in self.kernel.nests
+            if isinstance(nest, Nest)
+            for b in touched(nest.statements)[1]
+        ):
+            raise Refused("a write before a check")
+        self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
 
     # Updates
 
@@ -277,7 +301,8 @@ class _Lowering:
         domain = self._domain(node)
         reads, writes = {self.stored[n] for n in self._reads(node)}, self.stored[node]
         for nest in reversed(self.kernel.nests):
-            assert isinstance(nest, Nest)
+            if not isinstance(nest, Nest):
+                break
             if self._joins(nest, node, domain):
                 return
             read, written = touched(nest.statements)
@@ -333,6 +358,18 @@ class _Lowering:
             self._elements[node, at] = self._computed(node, at)
         return self._elements[node, at]
 
+    def _looked_up(self, index: Index) -> Index:
+        """An index with elements of the kernel's buffers for those of the graph's nodes."""
+        if index.is_affine:
+            return index
+        terms: dict[Any, Any] = {}
+        for atom, c in index.terms.items():
+            if not isinstance(atom, (Var, Lookup, Element)):
+                raise Refused("an index that is not affine")
+            found = Element(self._element(atom.node, atom.at), atom.limit) if isinstance(atom, Lookup) else atom
+            terms[found] = c
+        return Index(index.constant, terms)
+
     def _operand(self, x: Any, at: Indices, dtype: Any) -> Expression:
         """An argument of an elementwise operation in ``dtype``; numbers stand for arrays of it."""
         if not isinstance(x, Node):
@@ -344,9 +381,7 @@ class _Lowering:
 
     def _computed(self, node: Node, at: Indices) -> Expression:
         if isinstance(node, View):
-            if node.lookups:
-                raise Refused("an array of indices")
-            return self._element(node.source, node.where(at))
+            return self._element(node.source, tuple(map(self._looked_up, node.where(at))))
         if node.op == "full":
             return self._operand(node.args[0], (), node.dtype)
         if node.op == "copy":

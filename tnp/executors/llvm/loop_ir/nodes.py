@@ -5,23 +5,24 @@ A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statemen
 that they share. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
-Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables. Sizes are integers or
+Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables and in :class:`Element`, the values
+of arrays of indices. A :class:`Check` stands before what relies on these: it has found them in bounds. Sizes are integers or
 :class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
 it, :mod:`.emitter` writes LLVM IR.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tnp.core.dtypes import DType
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Atom, Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows", "Scan",
-    "Size", "Statement", "Store", "loads_in", "parts_of", "show",
+    "Apply", "Buffer", "Check", "Constant", "Convert", "Element", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows", "Scan",
+    "Size", "Statement", "Store", "elements_in", "loads_in", "parts_of", "show",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -31,7 +32,8 @@ SizeOf: TypeAlias = Any
 @dataclass(frozen=True, eq=False)
 class Buffer:
     """Memory in C order. ``role``: ``"input"``, ``"output"``, ``"inout"`` (the caller's, which the kernel reads, writes, or both),
-    ``"temporary"``, or ``"row"``: a temporary that is private to an iteration of the shared loops around its uses."""
+    ``"temporary"``, ``"row"``: a temporary that is private to an iteration of the shared loops around its uses, or ``"point"``: one that is
+    private to a point of a nest, a register."""
 
     name: str
     dtype: DType
@@ -106,6 +108,25 @@ class Convert:
 Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Convert"
 
 
+class Element(Atom):
+    """The value of ``x``, an integer that is in bounds of a dimension of ``limit`` elements, from its end if it is negative."""
+
+    __slots__ = ("x",)
+
+    def __init__(self, x: Expression, limit: SizeOf) -> None:
+        super().__init__(limit)
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Element) and self.x is other.x and self.limit == other.limit
+
+    def __hash__(self) -> int:
+        return hash((id(self.x), self.limit))
+
+    def __repr__(self) -> str:
+        return _text(self.x)
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """``buffer[at] = value``. Its loops go over all elements of the buffer, or over those of a part, which it updates."""
@@ -162,6 +183,13 @@ class Rows:
     nests: list[Nest]
 
 
+@dataclass(frozen=True, eq=False)
+class Check:
+    """The kernel ends here, and refuses its arguments, if ``buffer``, a bool, is true. Nothing of the caller's has been written."""
+
+    buffer: Buffer
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A Python number that is passed: its type, and from where to where the kernel takes it if it is an ``int``."""
@@ -180,7 +208,7 @@ class Kernel:
     outputs: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     numbers: list[Parameter] = field(default_factory=list)
-    nests: list[Nest | Rows] = field(default_factory=list)
+    nests: list[Nest | Rows | Check] = field(default_factory=list)
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -198,6 +226,13 @@ def parts_of(x: Expression) -> Iterator[Expression]:
         seen.add(id(y))
         yield y
         waiting += y.args if isinstance(y, Apply) else (y.x,) if isinstance(y, Convert) else ()
+        if isinstance(y, Load):
+            waiting += elements_in(y.at)
+
+
+def elements_in(at: Iterable[Index]) -> list[Expression]:
+    """The values of arrays of indices that a position depends on."""
+    return [atom.x for i in at if not i.is_affine for atom in i.terms if isinstance(atom, Element)]
 
 
 def loads_in(x: Expression) -> Iterator[Load]:
@@ -225,7 +260,9 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
     parameters += [f"number{i}: {n.python_type.__name__}" for i, n in enumerate(kernel.numbers)]
     lines = [f"{name}({', '.join(parameters)})"]
     for nest in kernel.nests:
-        if isinstance(nest, Rows):
+        if isinstance(nest, Check):
+            lines.append(f"  refuse if {nest.buffer.name}[]")
+        elif isinstance(nest, Rows):
             lines += [f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(nest.loops)]
             for inner in nest.nests:
                 lines += _nest(inner, 1 + len(nest.loops))

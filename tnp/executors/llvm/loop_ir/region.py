@@ -36,7 +36,7 @@ __all__ = ["SymbolicRegion", "is_symbolic", "takes"]
 
 _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
-    "select", "as_language", "clone", "reshape", "var",
+    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get",
 )  # fmt: skip
 
 #: the first so many values without dimensions may be scalars or arrays

@@ -29,8 +29,10 @@ from tnp.executors.llvm.loop_ir.dependence import (
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
+    Check,
     Constant,
     Convert,
+    Element,
     Expression,
     Kernel,
     Load,
@@ -76,12 +78,17 @@ class _Verifier:
         self.known = set(kernel.buffers)
         #: what has been written
         self.made = set(kernel.inputs)
+        #: what of the caller's has been
+        self.written: set[str] = set()
 
     def verify(self) -> None:
         names = [b.name for b in self.kernel.buffers]
         _check(len(set(names)) == len(names), "two buffers have one name")
         for nest in self.kernel.nests:
-            if isinstance(nest, Rows):
+            if isinstance(nest, Check):
+                _check(nest.buffer in self.made and nest.buffer.dtype is dtypes.bool8, "a check of what is no bool")
+                _check(not self.written, f"{self.written} are written before a check")
+            elif isinstance(nest, Rows):
                 self._rows(nest)
             else:
                 self._nest(nest, ())
@@ -120,7 +127,8 @@ class _Verifier:
             later = all(may_share_a_point(earlier, s) for earlier in here)
             _check(later, f"{name} is written in the loops that use it, where another point may do so")
             here.append(s)
-        self.made |= {s.buffer for s in here}
+        self.made |= {s.buffer for s in here if s.buffer.role != "point"}
+        self.written |= {s.buffer.name for s in here if s.buffer.role == "inout"}
 
     # Memory
 
@@ -147,6 +155,9 @@ class _Verifier:
         elif isinstance(s, Scan):
             _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
             _check(s.along in loops, f"{name} is scanned along a loop that is not there")
+        if s.buffer.role == "point":
+            _check(isinstance(s, Store) and not s.at, f"{name} is one value")
+            return
         left = [v for v in loops if not (isinstance(s, Reduce) and v in s.over)]
         is_whole = True
         for i, n in zip(s.at, s.buffer.shape):
@@ -187,10 +198,13 @@ class _Verifier:
                 _check(isinstance(y, (Size, Constant)), f"{y} is no expression")
 
     def _index(self, index: Index, loops: Sequence[Var]) -> None:
-        _check(index.is_affine, f"the index {index} is not affine")
+        known = all(isinstance(atom, (Var, Element)) for atom in index.terms)
+        _check(known, f"the index {index} is not affine")
         _check(index.variables() <= set(loops), f"the index {index} has variables that no loop around it has")
 
     def _within(self, buffer: Buffer, index: Index, n: Any) -> None:
+        if not index.is_affine:  # a check has found its elements in bounds
+            return
         low, high = ends(index)
         for x in (low, _form(n).plus(high, -1).plus(Linear({}, 1), -1)):
             inside = is_provable(x) or _value(x) >= 0

@@ -64,9 +64,10 @@ lint: $(VENV)/.test  ## style, types of the core and of what users import, the w
 bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.test  ## writes docs/architecture.md, docs/environment.md and docs/numpy_coverage.md anew
+docs: $(VENV)/.test  ## writes the pages that are made of code: docs/architecture.md, docs/environment.md, the pages of coverage
 	$(BIN)/python docs/make_architecture.py
 	$(BIN)/python docs/make_numpy_coverage.py
+	$(BIN)/python docs/make_scipy_coverage.py
 	$(BIN)/python docs/make_environment.py
 
 clean:

@@ -10,8 +10,8 @@ from tnp.testing import assert_same
 
 special = pytest.importorskip("scipy.special")
 
-#: a function that is not captured
-erf = functools.partial(special.expn, 1)
+#: a function that is not captured: of a float for an integer
+erf = functools.partial(special.expn, 1.0)
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs ")
 X = np.linspace(0.1, 1, 300)
 log = []

@@ -15,8 +15,8 @@ pytest.importorskip("scipy")
 
 from scipy import linalg, ndimage, special
 
-#: a function that is not captured
-erf = functools.partial(special.expn, 1)
+#: a function that is not captured: of a float for an integer
+erf = functools.partial(special.expn, 1.0)
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs in parts")
 X = np.linspace(0.1, 1, 4000)
 

@@ -28,6 +28,7 @@ from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
 from tnp.capture.objects.foreign import says_another_class
+from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
@@ -136,7 +137,7 @@ def _is_code(x: Any) -> bool:
         return False
     if _is_cached_function(x):
         return True
-    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x):
+    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x) or NUMPY.is_part(x):
         return True
     return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
 
@@ -259,7 +260,9 @@ ROWS: tuple[Row, ...] = (
         "objects of classes written in Python, and `SimpleNamespace`: each attribute when it is read or assigned",
         "input",
         lambda x: is_plain_object(x) and not says_another_class(x) and not _is_more_than_attributes(x),
-        lambda i, x, s: i.lift_instance(x, i.prologue.let(s), constant_numbers=is_library_class(type(x))),
+        lambda i, x, s: i.lift_instance(
+            x, i.prologue.let(s), constant_numbers=is_library_class(type(x)), methods=methods_of(type(x))
+        ),
     ),
     Row("everything else", "foreign", lambda x: True, lambda i, x, s: i.lift_foreign(x, i.prologue.let(s))),
 )

@@ -60,6 +60,11 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
 ))  # fmt: skip
 #: builtins that iterate over what they are given
 _READING_MAPPINGS = (bool, list, tuple, dict, set, sorted)
+#: functions and methods of SciPy's that draw random numbers
+_DRAWING = frozenset(
+    ("basinhopping", "bootstrap", "differential_evolution", "dual_annealing", "dunnett", "goodness_of_fit", "kmeans", "kmeans2",
+     "monte_carlo_test", "permutation_test", "power", "rand", "random", "random_array", "random_table", "resample", "rvs")
+)  # fmt: skip
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 #: functions that call the functions that they are given, when they are called or later
@@ -75,6 +80,8 @@ def is_impure(f: Any) -> bool:
     modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
     if not _IMPURE_MODULES.isdisjoint(modules) or _module_of(f).startswith(_IMPURE_PARTS):
         return True
+    if getattr(f, "__name__", None) in _DRAWING and _is_of(f, "scipy") and not _module_of(f).startswith("scipy.signal"):
+        return True  # scipy.signal.resample draws nothing
     try:
         return f in _IMPURE_FUNCTIONS
     except TypeError:  # not hashable
@@ -92,7 +99,7 @@ def takes_functions(f: Any) -> bool:
 
 
 def _is_of(f: Any, package: str) -> bool:
-    return str(f.__module__).partition(".")[0] == package
+    return str(getattr(f, "__module__", None)).partition(".")[0] == package
 
 
 def _module_of(f: Any) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "builtin",
     "check_owner",
     "delete_attribute",
+    "first_attribute",
     "get_attribute",
     "has_attribute",
     "imported",
@@ -198,6 +199,14 @@ def _checked(owner: Any, name: Any, *default: Any) -> Any:
         if not default:
             raise
         return default[0]
+
+
+def first_attribute(owner: Any, *names: str) -> Any:
+    """The first attribute of these names that an object of a library has, traced; ``None`` without any."""
+    for name in names:
+        if has_attribute(owner, name):
+            return attribute(owner, name)
+    return None
 
 
 def get_attribute(owner: Any, name: Any, *default: Any) -> Any:

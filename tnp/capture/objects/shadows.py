@@ -21,7 +21,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
 from tnp.capture.rewrite.code_origin import is_user_function
-from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CODE_TYPES",
     "Construct",
+    "derived_from",
     "guard_code",
     "holds_others",
     "is_copy",
@@ -482,6 +483,18 @@ def real_object(x: Any) -> tuple[Any, Source, Inputs]:
     """What a shadow stands for, where that comes from, and the inputs that it is among."""
     shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.real, shadowed.source, shadowed.inputs
+
+
+def derived_from(x: Any, text: str, make: Callable[[Any], Any]) -> Any:
+    """What ``make`` gives of the real object of a shadow, lifted; ``text`` is the same as a member of an expression. It is made before the
+    program runs, which may not have changed the object."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    if text in shadowed.read:
+        return shadowed.read[text]
+    written = any(type(a) is TracedArray and a.storage.written for a in shadowed.read.values())
+    if written or shadowed.stored or shadowed.copies is not None:
+        raise NeedsEager(f"it has changed {shadowed.source.description}, and reads .{text}")
+    return shadowed.lifted(make(shadowed.real), text)
 
 
 def guard_code(x: Any, name: str) -> None:

@@ -29,6 +29,7 @@ from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
+from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
@@ -179,9 +180,7 @@ class Runtime(ControlFlow):
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
-        tracer = active.running()
-        if tracer is not None and tracer.regions:
-            check_own_iterators(args)
+        _check_iterators(args)
         operation = operation_of(f)
         if operation is not None:
             return _call_operation(f, operation, args, kwargs)
@@ -201,8 +200,13 @@ class Runtime(ControlFlow):
             if symbol is None:
                 return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
-        if kind is types.MethodType and _is_traced_method(f):
-            return _call_user(f.__func__, (f.__self__, *args), kwargs)
+        if kind is types.MethodType:
+            if _is_traced_method(f):
+                return _call_user(f.__func__, (f.__self__, *args), kwargs)
+            unfrozen = NUMPY.unfrozen(f) if args else None
+            if unfrozen is not None:
+                method, parameters, keywords = unfrozen
+                return self.call(method, *args, *parameters, **keywords, **kwargs)
         if is_random(f):
             return call_random(f, args, kwargs)
         if kind is Symbol:
@@ -241,6 +245,9 @@ class Runtime(ControlFlow):
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if isinstance(f, type):
             return self._construct(f, args, kwargs)
+        symbol = NUMPY.symbol_of(f)  # SciPy's: functions of classes of its own, and methods
+        if symbol is not None:
+            return self._call_numpy(f, symbol, args, kwargs)
         inner = getattr(f, "__tnp_function__", None)
         if inner is not None:
             return self.call(inner, *args, **kwargs)
@@ -252,6 +259,9 @@ class Runtime(ControlFlow):
         own_call = getattr(kind, "__tnp_call__", None) or type(f).__dict__.get("__tnp_call__")
         if own_call is not None:
             return own_call(f, *args, **kwargs)
+        method = NUMPY.methods_of(kind).get("__call__")
+        if method is not None:
+            return call_method(method, f, args, kwargs)
         called: Any = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
         if is_followed(called):
             if is_shadow(f):
@@ -262,6 +272,8 @@ class Runtime(ControlFlow):
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
             return fresh(f(*args, **kwargs))
+        if symbol.id.startswith("scipy_method."):
+            args = tuple(map(as_state, args))
         return active.current().numpy_function(f, args, kwargs)
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -327,6 +339,13 @@ class Runtime(ControlFlow):
         else:
             init(made, *args, **kwargs)
         return made
+
+
+def _check_iterators(args: tuple[Any, ...]) -> None:
+    """Raises :class:`NeedsEager` where a call in a loop or a branch may take from an iterator of the outside."""
+    tracer = active.running()
+    if tracer is not None and tracer.regions:
+        check_own_iterators(args)
 
 
 def _call_operation(f: Any, operation: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,6 @@ With the option ``prims`` it does not claim functions of the language: it decomp
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any, cast
@@ -24,7 +23,7 @@ from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
-from tnp.executors.numpy import kernels
+from tnp.executors.numpy import kernels, scipy_calls
 from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.registry import register_executor
 from tnp.executors.shared.array_expressions import (
@@ -92,8 +91,16 @@ class NumpyExecutor(OperatorExecutor):
                 found = _ufunc_method(sym)
             elif kind == "opaque":
                 found = _opaque(sym, name)
-            elif kind == "scipy" and sym.is_prim:
-                found = _of_scipy(sym, name)
+            elif (
+                kind == "scipy" and not sym.is_prim and (not self._whole_functions or OpTags.BETTER_OPENED in sym.tags)
+            ):
+                found = Implementation(decomposes=True)
+            elif kind in ("scipy", "scipy_call"):
+                function = scipy_calls.function_of(sym, name)
+                if function is not None:
+                    found = Implementation(
+                        _symbol(sym.name, sym.meta, sym.tags, scipy_calls.print_call, function), _on_cpu
+                    )
             elif kind == "generator":
                 found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
             if found is not None:
@@ -249,14 +256,6 @@ def checked(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
         for e, v in zip(expected, value):
             checked(name, e, v, *arguments)
     return value
-
-
-def _of_scipy(sym: Symbol, name: str) -> Implementation:
-    """SciPy's own function."""
-    found: Any = sys.modules["scipy"]
-    for part in name.split("."):
-        found = getattr(found, part)
-    return Implementation(_symbol(sym.name, sym.meta, sym.tags, None, found), checker=_on_cpu)
 
 
 def _opaque(sym: Symbol, name: str) -> Implementation | None:

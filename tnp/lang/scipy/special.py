@@ -16,22 +16,25 @@ import numpy as np
 
 from tnp.core import clang, dtypes, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import ufunc_out
-from tnp.lang.numpy.operands import as_array, check_order, normalize_operand
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, promote
 from tnp.lang.numpy.registry import NumpyFunction, by_id, language, npsymbol
+from tnp.lang.scipy import special_approximations as approximations
 
-__all__ = ["symbol_of"]
+__all__ = ["COMPOSED_NAMES", "composed", "symbol_of", "ufunc"]
 
 _NAMESPACE = Namespace("special", "from scipy import special")
 
 
 def _special(name: str) -> Any:
-    return getattr(sys.modules["scipy.special"], name)
+    """SciPy's ufunc, which may be one of those that only SciPy itself uses."""
+    found = getattr(sys.modules["scipy.special"], name, None)
+    return getattr(sys.modules["scipy.special._ufuncs"], name) if found is None else found
 
 
 @cache
@@ -164,17 +167,21 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "xlog1py": _times_log(clang.log1p),
     "xlogy": _times_log(clang.log),
 }
+for _name in approximations.__all__:
+    _COMPOSED[_name] = getattr(approximations, _name)
 _IN_DOUBLE = frozenset(
     ("digamma", "erfinv", "exprel", "gammaln", "kl_div", "logit", "ndtr", "pseudo_huber", "psi", "rel_entr")
-)
+) | frozenset(approximations.__all__)
 
 
 def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
     def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
         check_order(order)
         operands, (result_dtype,) = _operands(name, xs, dtype)
-        if result_dtype.kind != "f" or casting != "same_kind" or where is not True:
-            raise NeedsEager(f"scipy.special.{name} of {result_dtype}, or with where=, is not compiled")
+        if casting != "same_kind" or where is not True:
+            raise NeedsEager(f"scipy.special.{name} with where= or casting= is not compiled")
+        if result_dtype.kind != "f":
+            raise NeedsOpaque(f"scipy.special.{name} of {result_dtype}")
         inside = dtypes.float64 if name in _IN_DOUBLE else result_dtype
         result = compute(*clang.broadcast(*(clang.convert(x, inside) for x in operands)))
         return clang.convert(result, result_dtype)
@@ -186,6 +193,13 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
 
 
 _composed_symbols = {name: _composed(name, compute) for name, compute in _COMPOSED.items()}
+#: ufuncs that are compositions
+COMPOSED_NAMES = frozenset(_COMPOSED)
+
+
+def composed(name: str) -> Symbol:
+    """The composition that is a ufunc of SciPy's."""
+    return _composed_symbols[name]
 
 
 # Functions of whole arrays
@@ -223,26 +237,112 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 
 @npsymbol("special.logsumexp", id_prefix="scipy")
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """``scipy.special.logsumexp``, without weights."""
-    if b is not None or return_sign is not False:
-        raise NeedsEager("scipy.special.logsumexp with weights or signs is not compiled")
+    """``scipy.special.logsumexp``; with ``return_sign`` the sum's sign, too."""
     a = _floating("logsumexp", a)
     if not a.ndim or not sizes.is_never_empty(a.shape):
-        raise NeedsEager("scipy.special.logsumexp of a number or of an empty array is not compiled")
-    largest = lnp.max(a, axis=_axes(axis), keepdims=True)
+        raise NeedsOpaque("scipy.special.logsumexp of a number or of an empty array is not compiled")
+    if b is not None:
+        weights = _floating("logsumexp", b)
+        a, weights = clang.broadcast(*promote(a, weights))
+        a = lnp.where(lnp.equal(weights, 0), -math.inf, a)  # what does not count sets no scale
+    dims = _axes(axis)
+    largest = lnp.max(a, axis=dims, keepdims=True)
     shift = lnp.where(lnp.isfinite(largest), largest, 0.0)
-    found = lnp.add(lnp.log(lnp.sum(lnp.exp(lnp.subtract(a, shift)), axis=_axes(axis), keepdims=True)), shift)
-    return found if keepdims else lnp.squeeze(found, axis=None if axis is None else _axes(axis))
+    terms = lnp.exp(lnp.subtract(a, shift))
+    total = lnp.sum(terms if b is None else lnp.multiply(weights, terms), axis=dims, keepdims=True)
+    sign = lnp.sign(total)
+    found = lnp.add(lnp.log(lnp.absolute(total) if return_sign else total), shift)
+    if not keepdims:
+        found, sign = (lnp.squeeze(x, axis=dims) for x in (found, sign))
+    return (found, sign) if return_sign else found
+
+
+# Functions of other functions here
+
+
+@npsymbol("special.zeta", id_prefix="scipy")
+def zeta(x: Any, q: Any = None) -> Any:
+    """``scipy.special.zeta``: Riemann's without ``q``, else Hurwitz's."""
+    return ufunc("_riemann_zeta")(x) if q is None else ufunc("_zeta")(x, q)
+
+
+@npsymbol("special.polygamma", id_prefix="scipy")
+def polygamma(n: Any, x: Any) -> Any:
+    """``scipy.special.polygamma``."""
+    order, n, x = n, as_array(n), as_array(x)
+    if type(order) is int:
+        if order == 0:
+            return _composed_symbols["psi"](x)
+        sign = 1.0 if order % 2 else -1.0
+        scale = sign * float(_special("gamma")(order + 1.0))
+        return lnp.multiply(scale, ufunc("_zeta")(order + 1, x))
+    following = lnp.add(n, 1)
+    factor = lnp.multiply(lnp.power(-1.0, following), _composed_symbols["gamma"](lnp.add(n, 1.0)))
+    found = lnp.multiply(factor, ufunc("_zeta")(following, x))
+    return lnp.where(lnp.equal(n, 0), _composed_symbols["psi"](x), found)
+
+
+@npsymbol("special.comb", id_prefix="scipy")
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+    """``scipy.special.comb`` of arrays, as floats."""
+    if exact or repetition:
+        raise NeedsEager("scipy.special.comb of exact integers, or with repetition, is not compiled")
+    n, k = as_array(N), as_array(k)
+    inside = lnp.logical_and(lnp.logical_and(lnp.less_equal(k, n), lnp.greater_equal(n, 0)), lnp.greater_equal(k, 0))
+    return lnp.where(inside, ufunc("binom")(n, k), 0.0)
+
+
+@npsymbol("special.factorial", id_prefix="scipy")
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """``scipy.special.factorial`` of an array, as floats."""
+    if exact or extend != "zero":
+        raise NeedsEager("scipy.special.factorial of exact integers, or of negative numbers, is not compiled")
+    n = as_array(n)
+    if n.dtype.kind not in "iuf" or not n.ndim:
+        raise NeedsEager("scipy.special.factorial of a number is not compiled")
+    wide = n if n.dtype.kind == "f" else as_array(n, dtypes.float64)
+    found = _composed_symbols["gamma"](lnp.add(wide, 1.0))
+    return lnp.where(lnp.less(n, 0), 0.0, found)
+
+
+@npsymbol("special.softplus", id_prefix="scipy")
+def softplus(x: Any, **kwargs: Any) -> Any:
+    """``scipy.special.softplus``: ``log(1 + exp(x))``."""
+    return lnp.logaddexp(0, x, **kwargs)
+
+
+#: what is a function in Python, by name
+_FUNCTIONS = {
+    "comb": comb,
+    "factorial": factorial,
+    "log_softmax": log_softmax,
+    "logsumexp": logsumexp,
+    "polygamma": polygamma,
+    "sinc": lnp.sinc,
+    "softmax": softmax,
+    "softplus": softplus,
+    "zeta": zeta,
+}
 
 
 # Calls of SciPy's own ufuncs
 
 
-def _called(name: str) -> Symbol:
+#: positions of arguments whose loops take integers, to which SciPy casts floats by their values: it warns or raises
+_INTEGERS = {
+    "bdtr": (1,), "bdtrc": (1,), "bdtri": (1,), "expn": (0,), "kn": (0,), "nbdtr": (0, 1), "nbdtrc": (0, 1), "nbdtri": (0, 1),
+    "pdtri": (0,), "smirnov": (0,), "smirnovi": (0,), "yn": (0,),
+}  # fmt: skip
+
+
+def _called(name: str, prefix: str = "scipy.special") -> Symbol:
     """The symbol of a ufunc that SciPy computes."""
 
     def meta(*xs: Any) -> Any:
         operands, results = _operands(name, xs, None)
+        for i in _INTEGERS.get(name, ()):
+            if normalized_kind(xs[i]) not in "iu":
+                raise NeedsEager(f"scipy.special.{name} with a float for an integer is not compiled")
         if any(to_numpy_dtype(d).kind not in "biufc" for d in results):
             raise NeedsEager(f"scipy.special.{name} of these dtypes is not compiled")
         shape = sizes.broadcast(*(x.shape for x in operands))
@@ -251,28 +351,63 @@ def _called(name: str) -> Symbol:
 
     meta.__name__ = name
     meta.__doc__ = f"``scipy.special.{name}``, called."
-    symbol = Symbol(name, meta, id=f"scipy.special.{name}", is_prim=True, namespace=_NAMESPACE, language=language)
-    ufunc = _special(name)
-    by_id[symbol.id] = NumpyFunction(symbol, f"special.{name}", "scalar", False, True, ufunc_out(ufunc.nin, ufunc.nout))
+    found = _special(name)
+    is_public = getattr(sys.modules["scipy.special"], name, None) is not None
+    path = name if is_public else f"_ufuncs.{name}"
+    symbol = Symbol(name, meta, id=f"{prefix}.{path}", is_prim=True, namespace=_NAMESPACE, language=language)
+    by_id[symbol.id] = NumpyFunction(symbol, f"special.{path}", "scalar", False, True, ufunc_out(found.nin, found.nout))
     return symbol
+
+
+def normalized_kind(x: Any) -> str:
+    """The kind of dtype of an operand."""
+    return as_array(normalize_operand(x)).dtype.kind
+
+
+@cache
+def ufunc(name: str) -> Symbol:
+    """The call of a ufunc of SciPy's, by name."""
+    return _called(name)
+
+
+#: Bessel functions of an order that is a number: what computes those of order 0 and 1
+_OF_ORDER = {
+    "iv": ("i0", "i1"), "ive": ("i0e", "i1e"), "jn": ("j0", "j1"), "jv": ("j0", "j1"), "kn": ("k0", "k1"), "kv": ("k0", "k1"),
+    "kve": ("k0e", "k1e"),
+}  # fmt: skip
+
+
+def _of_order(name: str) -> Symbol:
+    called = _called(name, "scipy_call.special")
+
+    def meta(v: Any, z: Any) -> Any:
+        if type(v) in (int, float) and v in (0, 1):
+            z = normalize_operand(z)
+            kind = as_array(z).dtype.kind
+            if kind in "iuf":
+                return _composed_symbols[_OF_ORDER[name][int(v)]](z)
+        return called(v, z)
+
+    meta.__name__ = name
+    meta.__doc__ = f"``scipy.special.{name}``: of order 0 and 1 a composition, else called."
+    return npsymbol(f"special.{name}", out=ufunc_out(2), id_prefix="scipy")(meta)
 
 
 #: by the ``id`` of SciPy's functions, their symbols
 _by_function: dict[int, Symbol] = {}
-#: ufuncs whose loops take integers that a float is not cast to, by values: SciPy warns or raises
-_BY_VALUES = frozenset(
-    ("bdtr", "bdtrc", "bdtri", "expn", "jn", "kn", "nbdtr", "nbdtrc", "nbdtri", "pdtri", "smirnov", "smirnovi", "yn")
-)
 
 
 def symbol_of(function: Any) -> Symbol | None:
     """The symbol of a function of ``scipy.special``; ``None`` if the language lacks it."""
     if not _by_function:
         module = sys.modules["scipy.special"]
-        defined = {"softmax": softmax, "log_softmax": log_softmax, "logsumexp": logsumexp, **_composed_symbols}
+        defined = {**_FUNCTIONS, **_composed_symbols}
         for name, found in list(vars(module).items()):
             if name in defined:
                 _by_function[id(found)] = defined[name]
-            elif isinstance(found, np.ufunc) and getattr(np, name, None) is not found and name not in _BY_VALUES:
-                _by_function.setdefault(id(found), _called(name))
+            elif name in _OF_ORDER and id(found) not in _by_function:
+                _by_function[id(found)] = _of_order(name)
+            elif isinstance(found, np.ufunc) and getattr(np, name, None) is not found:
+                if id(found) not in _by_function:
+                    _by_function[id(found)] = ufunc(name)
     return _by_function.get(id(function))

@@ -1,8 +1,9 @@
 """The OpInfos of tnp's own operations, one module per family. Importing this package registers all of them."""
 
 import importlib
+import importlib.util
 
-FAMILIES = (
+FAMILIES: tuple[str, ...] = (
     "elementwise",
     "ufuncs",
     "creation",
@@ -22,6 +23,9 @@ FAMILIES = (
     "prims",
     "opaque",
 )
+
+if importlib.util.find_spec("scipy") is not None:
+    FAMILIES = (*FAMILIES, "scipy", "scipy_arrays")
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")

@@ -22,6 +22,7 @@ FAMILIES = (
     "compositions",
     "control_flow",
     "torch_functions",
+    "scipy_functions",
 )
 
 for _family in FAMILIES:

@@ -14,7 +14,7 @@ from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.flat import TracedFlat
-from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts
@@ -61,6 +61,22 @@ class NumpyLibrary(Operators, Subscripts):
         """The symbol of one of NumPy's functions or ufuncs, or of SciPy's; ``None`` if the languages lack it."""
         return lnp.symbol_of(function) or scipy.symbol_of(function)
 
+    def is_part(self, x: Any) -> bool:
+        """Whether ``x`` is one of SciPy's functions that are objects of a class of their own, or an object with methods that are operations."""
+        return scipy.is_part(x) or scipy.is_frozen(x)
+
+    def unfrozen(self, function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+        """Of a method of one of SciPy's distributions with parameters: the distribution's own, and the parameters."""
+        return scipy.unfrozen(function)
+
+    def methods_of(self, kind: type) -> Any:
+        """The methods of a class of SciPy's that are operations (:class:`~tnp.lang.scipy.registry.Method`), by name."""
+        return scipy.methods_of(kind)
+
+    def derived_of(self, kind: type) -> frozenset[str]:
+        """The members of a class of SciPy's that give an object made of the state alone, by name."""
+        return scipy.derived_of(kind)
+
     def makes_arrays(self, symbol: Symbol) -> bool:
         """Whether a function makes arrays of no arrays."""
         return by_id[symbol.id].factory
@@ -89,6 +105,10 @@ class NumpyLibrary(Operators, Subscripts):
         return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if symbol.id.startswith(("scipy_call.", "scipy_method.")):
+            raise NeedsEager(f"scipy.{symbol.id.partition('.')[2]} of such arguments is not compiled")
+        if symbol.id.startswith("scipy."):
+            return tracer.call(scipy.call_of(symbol), args, kwargs)
         function = operator.attrgetter(symbol.id.removeprefix("numpy."))(np)
         return run_opaquely(tracer, function, args, kwargs)
 
@@ -136,7 +156,11 @@ class NumpyLibrary(Operators, Subscripts):
             check_where(function, args, kwargs)
         symbol = self.symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
+            if symbol is not None and symbol.id.startswith("scipy."):
+                return self.opaque_call(tracer, symbol, args, kwargs)
             return run_opaquely(tracer, function, args, kwargs)
+        if OpTags.LATE_GUARD in symbol.tags:
+            check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":

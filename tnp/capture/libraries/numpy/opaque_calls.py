@@ -15,8 +15,9 @@ from tnp.lang.numpy import opaque
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
+    from tnp.core.symbol import Symbol
 
-__all__ = ["run_opaquely"]
+__all__ = ["check_may_start_over", "run_opaquely"]
 
 _EMPTY = types.CellType()
 
@@ -32,7 +33,13 @@ def run_opaquely(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: d
     if any(_is_of_trace(a) for a in (*args, *kwargs.values())):
         raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
     check_plain(function, name, (*args, *kwargs.values()))
-    if tracer.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
+    check_may_start_over(tracer, opaque.symbol_for(function), name)
+    return tracer.call(opaque.symbol_for(function), args, kwargs)
+
+
+def check_may_start_over(tracer: Tracer, symbol: Symbol, name: str) -> None:
+    """Raises :class:`NeedsEager` where a call that may have to start over, with results unlike those of a dry run, cannot stand."""
+    if tracer.regions and OpTags.LATE_GUARD in symbol.tags:
         raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
     if any(s.dirty for s in tracer.inputs.storages) or any(
         b.has_tag_inside(OpTags.EFFECT) for b in tracer.trace.bound_symbols
@@ -41,7 +48,6 @@ def run_opaquely(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: d
         raise NeedsEager(
             f"it calls {name}, which is not compiled, after it wrote to an argument or drew random numbers"
         )
-    return tracer.call(opaque.symbol_for(function), args, kwargs)
 
 
 def _is_of_trace(x: Any) -> bool:

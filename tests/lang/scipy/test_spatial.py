@@ -1,0 +1,77 @@
+"""``scipy.spatial.distance`` in compiled functions."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.lang.scipy.checks import compiled_as_eager, gradient_is_right, layouts, raises_as_eager
+
+distance = pytest.importorskip("scipy.spatial.distance")
+
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(5, 3)), RNG.normal(size=(7, 3))
+METRICS = [
+    "euclidean",
+    "sqeuclidean",
+    "cityblock",
+    "chebyshev",
+    "minkowski",
+    "cosine",
+    "correlation",
+    "canberra",
+    "braycurtis",
+]
+NATIVE = ["euclidean", "sqeuclidean", "cityblock", "chebyshev"]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_values(metric, dtype):
+    a, b = (np.abs(9 * x + 1).astype(dtype) for x in (A, B))
+    if dtype == "?" and metric not in NATIVE:
+        return
+    compiled_as_eager(lambda a, b: (distance.cdist(a, b, metric) * 2, distance.pdist(a, metric)), a, b, rtol=1e-12)
+
+
+def test_options():
+    compiled_as_eager(lambda a, b: distance.cdist(a, b, "minkowski", p=3) + 1, A, B)
+    compiled_as_eager(lambda a, b: distance.cdist(a, b, "minkowski", p=np.inf) + 1, A, B)
+    compiled_as_eager(lambda a, b: distance.cdist(a, b, "euclidean", w=a[0] ** 2) + 1, A, B)
+    compiled_as_eager(lambda a, b: distance.cdist(a, b, "seuclidean", V=a[0] ** 2) + 1, A, B)
+    compiled_as_eager(lambda a: distance.squareform(distance.pdist(a)) + 1, A)
+    compiled_as_eager(lambda a: distance.pdist(a) + 1, RNG.normal(size=(60, 2)))
+    compiled_as_eager(lambda a, b: (distance.euclidean(a[0], b[0]), distance.cosine(a[0], b[0]) * a), A, B)
+
+
+def test_memory_layouts_and_few_points():
+    for a, b in zip(layouts(A), layouts(B)):
+        compiled_as_eager(lambda a, b: distance.cdist(a, b), a, b)
+    compiled_as_eager(lambda a, b: (distance.cdist(a, b), distance.cdist(a[:0], b)), A[:1], B[:1, :3])
+    compiled_as_eager(lambda a: distance.pdist(a) * 2, A[:1])
+
+
+def test_nearest_in_a_loop():
+    def f(points, centres, n):
+        for _ in range(n):
+            near = distance.cdist(points, centres).argmin(axis=1)
+            for k in range(len(centres)):
+                mask = near == k
+                if mask.any():
+                    centres[k] = points[mask].mean(axis=0)
+        return near
+
+    expected, found = A[:2].copy(), A[:2].copy()
+    near = f(B, expected, 4)
+    assert (tnp.jit(f, strict=True)(B, found, 4) == near).all()
+    np.testing.assert_allclose(found, expected)
+
+
+def test_errors():
+    assert raises_as_eager(lambda a, b: distance.cdist(a, b[:, :2]) + 1, A, B) is ValueError
+    assert raises_as_eager(lambda a, b: distance.cdist(a, b, "no such") + 1, A, B) is ValueError
+
+
+@pytest.mark.parametrize("metric", [*NATIVE, "minkowski"])
+def test_gradients(metric):
+    gradient_is_right(lambda a, b: (distance.cdist(a, b, metric) ** 2).sum(), A, B)
+    gradient_is_right(lambda a: (distance.pdist(a, metric) ** 3).sum(), A)

@@ -1,0 +1,99 @@
+"""Calls of SciPy's own functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from tnp.core import sizes
+from tnp.core.errors import LateGuardFailed
+from tnp.core.printing import call_string, literal, targets
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, Symbol
+
+__all__ = ["function_of", "own_memory", "print_call"]
+
+
+def function_of(sym: Symbol, name: str) -> Any:
+    """What runs the operation ``sym``: ``scipy.<name>``, or a function that the operation brings; ``None`` where there is none."""
+    if sym.fn is not None:
+        return sym.fn
+    found: Any = sys.modules["scipy"]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found if found is None or isinstance(found, np.ufunc) else _without_overwriting(found)
+
+
+def _parameters(function: Any) -> list[str]:
+    if type(function).__name__ == "fortran":  # the first line of its text: c = dgemm(alpha,a,b,[beta,c,overwrite_c])
+        return re.findall(r"\w+", (function.__doc__ or "").partition("\n")[0].partition("(")[2])
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _without_overwriting(function: Any) -> Any:
+    """``function``, which may change its arguments where ``overwrite_…`` is passed, with arguments that stay as they are."""
+    parameters = _parameters(function)
+    first = next((i for i, p in enumerate(parameters) if p.startswith("overwrite_")), None)
+    if first is None:
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) <= first:
+            return function(*args)
+        if kwargs:
+            kwargs = {k: v for k, v in kwargs.items() if not k.startswith("overwrite_")}
+        if len(args) > first:
+            args = tuple(False if p.startswith("overwrite_") else a for a, p in zip(args, parameters))
+        return function(*args, **kwargs)
+
+    return functools.update_wrapper(call, function, ("__name__", "__doc__"), ())
+
+
+def _expected(output: Any) -> Any:
+    """What a result has to look like: of arrays the shape, where it is known, and the dtype; of numbers the type."""
+    if isinstance(output, TensorProxy):
+        return output.shape if sizes.is_known(output.shape) else None, np.dtype(output.dtype.name)
+    if isinstance(output, NumberProxy):
+        return output.python_type
+    return [_expected(x) for x in output] if isinstance(output, (tuple, list)) else None
+
+
+def own_memory(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
+    """``value``, which a function of SciPy's returned for ``arguments``, in memory of its own.
+
+    Raises :class:`LateGuardFailed` if it is not what the program expects.
+    """
+    if isinstance(expected, tuple):
+        shape, dtype = expected
+        if value.dtype != dtype or (shape is not None and value.shape != shape):
+            raise LateGuardFailed(f"scipy.{name} returned {value.dtype}{list(value.shape)}, which depends on values")
+        if not isinstance(value, np.ndarray):
+            return value
+        # Most results own their memory: they can only be an argument itself.
+        shares = operator.is_ if value.base is None else np.may_share_memory
+        return value.copy() if any(shares(value, a) for a in arguments) else value
+    if isinstance(expected, list):
+        if len(value) != len(expected):
+            raise LateGuardFailed(f"scipy.{name} returned {len(value)} results, a number that depends on values")
+        return [own_memory(name, e, v, *arguments) for e, v in zip(expected, value)]
+    return value if expected is None else expected(value)
+
+
+def print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    """``result = own_memory(…)`` around the call; of a ufunc the call alone."""
+    text = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+    if not isinstance(bsym.sym.fn, np.ufunc):
+        context["own_memory"] = own_memory
+        arrays = dict.fromkeys(literal(p, context) for p in bsym.flat_inputs if isinstance(p, TensorProxy))
+        parts = [repr(bsym.sym.name), literal(_expected(bsym.output), context), text, *arrays]
+        text = f"own_memory({', '.join(parts)})"
+    return f"{targets(bsym.output)} = {text}" if bsym.flat_outputs else text

@@ -36,6 +36,8 @@ from tnp.testing import assert_same
 KEPT = 2
 #: what takes less time eagerly tells nothing
 LEAST_SECONDS = 3e-6
+#: calls before a jitted function is timed
+WARM_CALLS = 40
 #: bytes of arguments that are copied
 MOST_BYTES = 1 << 26
 
@@ -156,6 +158,10 @@ def outcome(f: Callable[..., Any], args: Any, kwargs: Any, seconds: float) -> tu
     return result, (args, kwargs)
 
 
+def _is_error(x: Any) -> bool:
+    return isinstance(x, type) and issubclass(x, Exception)
+
+
 def is_same(a: Any, b: Any, depth: int = 4) -> bool:
     """Whether two results or arguments are alike, to rounding."""
     if type(a) is not type(b):
@@ -191,11 +197,22 @@ def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> fl
             return best
 
 
+def warm_up(f: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Calls a jitted function until it has found whether programs or eager take less time, or a second has passed."""
+    end = time.perf_counter() + 1
+    for _ in range(WARM_CALLS):
+        copied_args, copied_kwargs = copy.deepcopy((args, kwargs))
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            f(*copied_args, **copied_kwargs)
+        if time.perf_counter() > end:
+            return
+
+
 def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -> dict[str, Any] | None:
-    """A row of the table; ``None`` for calls that cannot be judged: they differ from time to time, or take no time."""
+    """A row of the table; ``None`` for calls that cannot be judged: they raise, differ from time to time, or take no time."""
     expected, left = outcome(function, args, kwargs, 20)
     again, left_again = outcome(function, args, kwargs, 20)
-    if expected is TooLong or not is_same(expected, again) or not is_same(left, left_again):
+    if expected is TooLong or _is_error(expected) or not is_same(expected, again) or not is_same(left, left_again):
         return None
     eager = seconds_of(function, args, kwargs, seconds)
     if eager < LEAST_SECONDS:
@@ -215,6 +232,7 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
                 return row
             if row.get("first") is None:
                 row["first"] = time.perf_counter() - start
+        warm_up(jitted, args, kwargs)
     row["jitted"] = seconds_of(jitted, args, kwargs, seconds)
     for w in caught:
         if issubclass(w.category, tnp.InternalErrorWarning):
@@ -224,7 +242,12 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
     eagerly = [line.strip() for line in text.split("\n") if " runs eagerly: " in line]
     if "\nprogram 0: in parts" in text:
         runs = text.split("Python runs:\n")[1].split("\n")[0].strip()
-        row |= {"kind": "parts", "reason": runs, "eagerly": eagerly}
+        row |= {
+            "kind": "parts",
+            "reason": runs,
+            "eagerly": eagerly,
+            "faster eagerly": "they run eagerly, which" in text,
+        }
     elif eagerly:
         row |= {"kind": "eager", "reason": eagerly[0]}
     return row

@@ -19,14 +19,18 @@ a package.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from tnp.core import devices, dtypes
+import numpy as np
+
+from tnp.core import devices, dtypes, sizes
 from tnp.core.clang.base import clangop
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, make_operation, operation_of
 from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region, value_of
 from tnp.executors.registry import (
     add_always_executor,
@@ -43,6 +47,8 @@ from tnp.executors.registry import (
     set_always_executors,
     set_default_executors,
 )
+from tnp.lang.numpy.dtypes import result_of, weak_type
+from tnp.lang.numpy.operands import normalize_operand
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
 from tnp.transforms.autodiff.rules import get_grad, put_grad, put_grads, register_grad
 from tnp.transforms.batching import register_vmap
@@ -82,6 +88,8 @@ __all__ = [
     "npmethod",
     "npproperty",
     "npsymbol",
+    "operation",
+    "operation_of",
     "put_grad",
     "put_grads",
     "register_executor",
@@ -101,3 +109,108 @@ def __getattr__(name: str) -> object:
 
         return torchsymbol
     raise AttributeError(f"module 'tnp.extend' has no attribute {name!r}")
+
+
+#: runs what :func:`operation` makes
+_operations = OperatorExecutor("operations")
+
+
+def operation(
+    function: Any = None, *, meta: Callable[..., Any] | None = None, grad: Callable[..., Any] | None = None,
+    vmap: Callable[..., Any] | None = None, name: str | None = None, tags: Iterable[OpTags] = (),
+) -> Any:  # fmt: skip
+    """Makes any callable an operation: a ufunc, a function of Cython's or numba's, a function of a library. Programs then call it at run
+    time, with arrays, and are compiled whole.
+
+    Args:
+        function: what programs call. Equal arguments must give equal results, and it may not write to its arguments. Without it,
+            the result is a decorator.
+        meta: a function from proxies to the proxies of the results; an argument stands for an array like it. Ufuncs need none.
+        grad: a function from the cotangents of the result (of several results a tuple) and the arguments to the cotangents of the
+            arguments: one, or a tuple of one for each argument that is passed by position, with ``None`` where there is none.
+            It computes with operators, methods, ufuncs, and operations (:func:`operation_of`). Cotangents of broadcast arguments are
+            summed.
+        vmap: a batch rule (:func:`register_vmap`).
+        name: what programs print; the function's name by default.
+        tags: what passes must know of it (:class:`OpTags`).
+
+    Returns ``function``.
+
+    Raises ``TypeError`` if ``function`` cannot be called, and ``ValueError`` if ``meta`` is missing.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import operation, operation_of
+    >>> def smooth(x):  # of C, say
+    ...     return np.convolve(x, [0.25, 0.5, 0.25], "same")
+    >>> _ = operation(smooth, meta=lambda x: x, grad=lambda g, x: operation_of(smooth)(g))
+    >>> f = tnp.jit(lambda x: smooth(x * 2).sum())
+    >>> f(np.arange(4.0)), tnp.grad(f)(np.arange(4.0))
+    (np.float64(10.5), array([1.5, 2. , 2. , 1.5]))
+    """
+    if function is None:
+        return functools.partial(operation, meta=meta, grad=grad, vmap=vmap, name=name, tags=tags)
+    if not callable(function):
+        raise TypeError(f"operation takes a function, not {type(function).__name__} {function!r}")
+    if meta is None:
+        if not isinstance(function, np.ufunc) or function.signature is not None:
+            raise ValueError(f"operation({function!r}) needs meta=, which says what its results are")
+        meta = functools.partial(_like_ufunc, function)
+    text = str(name or getattr(function, "__name__", type(function).__name__))
+    text = text if text.isidentifier() else "operation"
+    taken = [text, *(f"{text}_{i}" for i in range(2, 2 + len(_operations.operators)))]
+    text = next(t for t in taken if t not in _operations.operators)
+    symbol = _operations.register_operator(text, meta=_results_of(meta), fn=function, tags=tags)
+    if grad is not None:
+        register_grad(symbol, functools.partial(_differentiated, symbol, grad))
+    if vmap is not None:
+        register_vmap(symbol, vmap)
+    make_operation(function, symbol)
+    return function
+
+
+def _results_of(meta: Callable[..., Any]) -> Callable[..., Any]:
+    """``meta``, with new proxies for arguments that it returns."""
+
+    @functools.wraps(meta)
+    def results(*args: Any, **kwargs: Any) -> Any:
+        found = meta(*args, **kwargs)
+        many = found if isinstance(found, tuple) else (found,)
+        made = tuple(TensorProxy(like=x, scalar=x.scalar) if isinstance(x, TensorProxy) else x for x in many)
+        return made if isinstance(found, tuple) else made[0]
+
+    return results
+
+
+def _like_ufunc(ufunc: np.ufunc, *args: Any) -> Any:
+    """The results of a ufunc: NumPy says their dtypes."""
+    if len(args) != ufunc.nin:
+        raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} positional arguments but {len(args)} were given")
+    operands = [normalize_operand(x) for x in args]
+    kinds = [weak_type(x) for x in operands]
+    if not any(isinstance(k, np.dtype) for k in kinds):
+        kinds = [np.dtype(k) for k in kinds]
+    found = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))[ufunc.nin :]
+    shape = sizes.broadcast(*(x.shape for x in operands if isinstance(x, TensorProxy)))
+    like = next((x for x in operands if isinstance(x, TensorProxy)), None)
+    made = tuple(TensorProxy(like=like, shape=shape, dtype=result_of(d), scalar=not shape) for d in found)
+    return made[0] if ufunc.nout == 1 else made
+
+
+def _differentiated(symbol: Symbol, grad: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The gradient rule of an operation whose cotangents ``grad`` computes."""
+    results = symbol(*args, **kwargs)
+    cotangents = tuple(map(get_grad, results)) if isinstance(results, tuple) else get_grad(results)
+    found = grad(cotangents, *args, **kwargs)
+    for a, g in zip(args, found if isinstance(found, tuple) else (found,)):
+        if isinstance(a, (TensorProxy, NumberProxy)):
+            put_grad(a, None if g is None else _summed_to(g, a))
+    return results
+
+
+def _summed_to(g: Any, a: TensorProxy | NumberProxy) -> Any:
+    """A cotangent in the shape of an argument that was broadcast."""
+    if not isinstance(g, TensorProxy) or not isinstance(a, TensorProxy) or g.shape == a.shape:
+        return g
+    more = g.ndim - a.ndim
+    axes = (*range(more), *(i + more for i, n in enumerate(a.shape) if n == 1 and g.shape[i + more] != 1))
+    return g.sum(axis=axes).reshape(a.shape)

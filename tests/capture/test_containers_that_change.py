@@ -1,5 +1,6 @@
 """Lists and dicts of the caller's that a program changes: the changes are effects of the compiled program."""
 
+import collections
 import copy
 
 import numpy as np
@@ -268,3 +269,29 @@ def test_a_nan_is_a_key_as_the_object_that_it_is():
         jitted(held, X)
     jitted(held, X)
     assert list(held) == [nan]
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+def test_new_containers_whose_keys_or_defaults_are_of_the_program():
+    def keys(x):
+        counts = collections.defaultdict(int)
+        for v in x[:3]:
+            counts[v] += 1
+        return counts, np.sin(x) * 2
+
+    def default(x):
+        made = collections.defaultdict(lambda: x[0] + 1)
+        made["a"] = np.sin(x) * 2 + 1
+        return made
+
+    x = np.linspace(0.0, 1.0, 5)
+    for f in (keys, default):
+        jitted = tnp.jit(f)
+        for _ in range(4):
+            found, expected = jitted(x), f(x)
+            assert type(found) is type(expected)
+            if f is keys:
+                assert repr(found) == repr(expected)
+            else:
+                assert_same(dict(found), dict(expected))
+                assert_same(found["missing"], expected["missing"])

@@ -44,7 +44,7 @@ def in_parts(f, *args, spans=None):
         for a, b in zip(mine, left):
             assert_same(vars(a) if hasattr(a, "__dict__") else a, vars(b) if hasattr(b, "__dict__") else b)
     points = points_of(jitted)
-    assert points.has_spans()
+    assert points.has_parts()
     if spans is not None:
         assert len(points.parts) == spans, tnp.explain(jitted)
     return jitted
@@ -465,3 +465,216 @@ def test_an_unbound_name_before_a_foreign_expression():
         found, _ = outcome(jitted, (X, np.array([chosen])))
         assert_same(found, expected)
         assert len(log) - count == chosen
+
+
+# Functions of all kinds
+
+
+def test_lambdas():
+    in_parts(lambda x: np.cos(np.sin(x) * 2) + np.sin(x) * erf(x), X, spans=2)
+
+
+class Scaled:
+    """An object that is called, with methods of all kinds."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, x):
+        y = np.sin(x) * self.scale
+        return np.cos(erf(y)) * 2 + y
+
+    def __private(self, x):
+        y = np.sin(x) * self.scale
+        return np.cos(erf(y)) * 2 + y
+
+    def mangled(self, x):
+        y = self.__private(x * 2 + 1)
+        return np.cos(erf(y)) * self.scale + y
+
+    def each(self, x):
+        for i in range(3):
+            y = np.sin(x) * self.scale + i
+            z = yield np.cos(erf(y)) * 2 + y
+            assert z is None
+
+
+def test_objects_that_are_called():
+    in_parts(Scaled(3.0), X, spans=2)
+
+
+def test_an_object_of_a_class_whose_call_changes(monkeypatch):
+    made = Scaled(3.0)
+    jitted = in_parts(made, X)
+    monkeypatch.setattr(Scaled, "__call__", lambda self, x: x + 1)
+    assert_same(jitted(X), X + 1)
+
+
+def test_private_names():
+    in_parts(Scaled(3.0).mangled, X)
+
+
+def test_generators_that_python_runs():
+    scaled = Scaled(2.0)
+
+    def f(x):
+        found = [np.sin(y) + 1 for y in scaled.each(x)]
+        return sum(found) * 2
+
+    jitted = in_parts(f, X)
+    assert "compiled, called by what Python runs" in str(tnp.explain(jitted))
+
+    def send(x):
+        g = scaled.each(x)
+        first = next(g) * 2 + 1
+        g.close()
+        return first * erf(first)
+
+    in_parts(send, X)
+
+
+def test_functions_inside_are_compiled_once_for_all_calls():
+    def f(x, k):
+        def g(y):
+            z = np.sin(y) * k + 1
+            return np.cos(erf(z)) * 2 + z
+
+        return g(x) + g(x * 2)
+
+    jitted = in_parts(f, X, 2.0)
+    for k in (3.0, 4.0, 5.0):
+        assert_same(jitted(X, k), f(X, k))
+    points = points_of(jitted)
+    (inside,) = points._by_code.values()
+    assert len(inside.parts) == 2
+    for _, span in inside.parts:
+        assert tnp.cache_info(span).misses <= 2
+
+
+def test_functions_inside_see_what_is_assigned_later():
+    def f(x):
+        count = 0
+        scale = 1.0
+
+        def g(y):
+            nonlocal count
+            count += 1
+            z = np.sin(y) * scale + count
+            return np.cos(erf(z)) * 2 + z
+
+        a = g(x)
+        scale = 2.0
+        return a + g(x), count
+
+    in_parts(f, X)
+
+
+def test_a_function_inside_that_reads_what_is_not_there_yet():
+    def f(x):
+        def g(y):
+            return np.sin(y) * 2 + erf(y) * later
+
+        if len(x) < 3:
+            later = 1.0
+        try:
+            return g(x)
+        except NameError:
+            return np.cos(erf(x)) * 2 + x
+
+    in_parts(f, X)
+    in_parts(f, X[:2])
+
+
+def test_a_function_that_only_calls_others_runs_in_parts():
+    def f(x):
+        erf(x)
+        return helper(x, 2.0)
+
+    jitted = in_parts(f, X, spans=0)
+    assert "compiled, called by what Python runs" in str(tnp.explain(jitted))
+
+
+def test_what_cannot_be_returned_is_made_by_python():
+    def f(x):
+        y = np.sin(x) * 2 + 1
+        made = Scaled(np.cos(y) * y + 2)
+        z = y * y + np.cos(y)
+        return made.scale + z, made
+
+    jitted = tnp.jit(f)
+    for _ in range(4):
+        found, expected = jitted(X), f(X)
+        assert_same(found[0], expected[0])
+        assert type(found[1]) is Scaled
+        assert_same(vars(found[1]), vars(expected[1]))
+    assert len(points_of(jitted).parts) == 2
+
+
+def test_a_span_that_is_compiled_for_each_value_is_left_to_python():
+    def f(x, n):
+        for i in range(n):
+            erf(x[:2])
+            table = [str(v) for v in range(i)]
+            x = np.sin(x) * 0.5 + len(table)
+        return np.cos(x) * 2 + x
+
+    jitted = in_parts(f, X[:20], 40)
+    assert all(tnp.cache_info(span).misses < 20 for _, span in points_of(jitted).parts)
+
+
+def test_solvers_call_compiled_functions():
+    from scipy import optimize
+
+    def f(x, scale):
+        start = np.sin(x) * 2 + 1
+
+        def rosenbrock(p):
+            return np.sum(scale * (p[1:] - p[:-1] ** 2) ** 2 + (1 - p[:-1]) ** 2)
+
+        found = optimize.minimize(rosenbrock, start, method="BFGS", options={"maxiter": 5})
+        return found.nfev, np.isfinite(found.x).all()
+
+    jitted = tnp.jit(f)
+    for _ in range(4):
+        assert_same(jitted(X[:5], 100.0), f(X[:5], 100.0))
+    (inside,) = points_of(jitted)._by_code.values()
+    (span,) = (part for _, part in inside.parts)
+    assert tnp.cache_info(span).hits > 20
+
+
+def test_a_variable_that_a_call_in_the_same_span_assigns():
+    def f(x):
+        count = 1
+
+        def tick(y):
+            nonlocal count
+            count += 1
+            return erf(y) * 2 + y
+
+        a = np.sin(x) * count
+        b = tick(a)
+        c = np.cos(b) * count
+        return c + tick(x) + count, count
+
+    in_parts(f, X)
+
+
+def test_a_variable_that_another_function_inside_assigns():
+    def f(x):
+        count = 1
+
+        def tick():
+            nonlocal count
+            count += 1
+            return len(log)
+
+        def g(y):
+            n = tick()
+            return np.sin(y) * count + n + erf(y)
+
+        return g(x) + g(x * 2), count
+
+    in_parts(f, X)
+
+
+log = []

@@ -23,6 +23,7 @@ import numpy as np
 
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.cupy import CUPY, is_cupy_array
+from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectorized
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
@@ -32,6 +33,7 @@ from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.core import pytree
+from tnp.core.symbol import operation_of
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -129,6 +131,8 @@ def _is_cached_function(x: Any) -> bool:
 
 def _is_code(x: Any) -> bool:
     kind = type(x)
+    if operation_of(x) is not None:
+        return True
     if _calls_python(x):
         return False
     if _is_cached_function(x):
@@ -225,6 +229,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: type(x) in _CALLABLE_PARTS,
         lambda i, x, s: i.lift_callable(x, s),
+    ),
+    Row(
+        "`np.vectorize` objects: the function that they call; their options are guarded",
+        "input",
+        is_vectorized,
+        lambda i, x, s: lift_vectorized(i, x, i.prologue.let(s)),
     ),
     Row(
         "loggers: called at each call",

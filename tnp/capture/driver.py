@@ -31,6 +31,7 @@ from tnp.capture.objects.shadows import (
     stored_attributes,
 )
 from tnp.capture.objects.twins import class_of
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
@@ -233,7 +234,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )
-    output = _output(result)
+    output = _result(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
@@ -354,6 +355,20 @@ def _key(x: Any) -> Any:
     return x.known_scalar() if type(x) is TracedArray else x
 
 
+def _result(x: Any) -> Any:
+    """What the function returns, as :func:`_output`; an error says which of several results it is about."""
+    made: list[Any] = []
+    try:
+        if type(x) is not tuple:
+            return _output(x)
+        for y in x:
+            made.append(_output(y))
+        return tuple(made)
+    except NeedsEager as error:
+        error.result = len(made) if type(x) is tuple else -1
+        raise
+
+
 def _output(x: Any) -> Any:
     """A result with traced values replaced by proxies, stand-ins by the real objects, new objects by their constructors."""
     if type(x) in (TracedRange, TracedSize):
@@ -411,6 +426,10 @@ def _output(x: Any) -> Any:
         entries = {k: _output(v) for k, v in dict.items(x)}
         return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, entries, fields)
     if pytree.is_container(x):
+        if isinstance(x, dict) and any(map(is_traced, dict.keys(x))):
+            raise NeedsEager(f"it returns a {kind.__name__} whose keys are values of the program")
+        if is_followed(getattr(x, "default_factory", None)):
+            raise NeedsEager(f"it returns a {kind.__name__} that calls a function of the program")
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     raise NeedsEager(f"it returns a {kind.__name__}")

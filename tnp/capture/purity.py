@@ -18,7 +18,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
-from tnp.capture.objects.foreign import holds_foreign, refuse
+from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
@@ -58,6 +58,8 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
     np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
+#: builtins that iterate over what they are given
+_READING_MAPPINGS = (bool, list, tuple, dict, set, sorted)
 #: functions and methods of SciPy's that draw random numbers
 _DRAWING = frozenset(
     ("basinhopping", "bootstrap", "differential_evolution", "dual_annealing", "dunnett", "goodness_of_fit", "kmeans", "kmeans2",
@@ -132,7 +134,7 @@ def looks_at_values(f: Any) -> bool:
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` where a call of a library's function may not be made while tracing."""
     foreign = holds_foreign((*args, *kwargs.values()))
-    if foreign is not None:
+    if foreign is not None and not (f in _READING_MAPPINGS and len(args) == 1 and is_read(args[0])):
         refuse(foreign, f"gives to {_name(f)}")
     if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
         raise NeedsEager(f"it gives {_name(f)} a function of C's to call")
@@ -146,6 +148,8 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         and f.__name__ not in ("__init__", "__init_subclass__")
     ):
         raise NeedsEager(f"it calls {_name(f)} of an object")  # which it would find in the stand-in
+    if getattr(f, "__objclass__", None) is object and f.__name__ == "__init__":
+        return  # of super().__init__(): it checks that there are no arguments
     if is_impure(f):
         raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
     inner: Any = getattr(f, "__wrapped__", None)

@@ -12,6 +12,7 @@ from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
+    from tnp.compile.faster_way import FasterWay
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
@@ -30,6 +31,10 @@ class CallSignature:
     found_eager: int = 0
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
+    #: runs them in parts, and the choice between programs and eager, until programs are known to take less time
+    in_parts: FasterWay | None = None
+    choice: FasterWay | None = None
+    has_chosen: bool = False
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
 

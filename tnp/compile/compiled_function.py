@@ -306,6 +306,8 @@ class Jitted(EagerCalls):
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = () if is_switched else (*(e.run for e in entries if e.form is form), *last)
+            if not is_switched and type(self) is Jitted and self._may_choose_eager(form):
+                form.runs = (self._choice_of(form), *form.runs)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def uses(self, executor: Any) -> bool:
@@ -419,7 +421,9 @@ class Jitted(EagerCalls):
             needed = needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-                return self._once_eagerly(form, prologue, error, keeps=not evaluator.steps)
+                is_deep = isinstance(error, RecursionError)
+                excuse = NeedsEager("it recurses deeper than tracing can follow") if is_deep else None
+                return self._once_eagerly(form, prologue, error, excuse, keeps=not evaluator.steps)
             entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
+from tnp.compile.faster_way import LONG_IN_PARTS, LONG_PROGRAM, FasterWay
 from tnp.compile.faults import REPORT, located, text_of
-from tnp.compile.resume_points import ResumePoints
+from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
+from tnp.core.devices import cpu
 from tnp.core.errors import (
     EagerFallbackWarning,
     InternalError,
@@ -24,6 +26,7 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
+from tnp.core.proxies import TensorProxy
 from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ __all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
 EAGER_LIMIT = 16
 #: the same, where such calls run in parts, which are compiled for other arguments on their own
 IN_PARTS_LIMIT = 3
+
+#: programs of a span from which on it is left to Python, if they ran fewer than so many times each
+SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
 
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
@@ -58,6 +64,8 @@ class EagerCalls:
         __tnp_function__: Any
         _entries: tuple[CacheEntry, ...]
         _failed: Counter[str]
+        _hits: int
+        _cudagraphs: bool
         _insert: Callable[..., None]
         _part: Callable[..., Any]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
@@ -86,8 +94,14 @@ class EagerCalls:
             return True
         if not self.runs_eagerly or self._strict:
             return False
-        if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_spans():
+        if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
+            return True
+        if self._around is not None and form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced:
+            self._around.note(
+                dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
+            )
+            form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
             return True
         if form.traced < recompile_limit() and form.found_eager < EAGER_LIMIT:
             return False
@@ -139,7 +153,8 @@ class EagerCalls:
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         if warning is EagerFallbackWarning:
-            points = self._points_around(reason.reason, reason.stack[: len(reason.stack) - len(user_stack())])
+            stack = reason.stack[: len(reason.stack) - len(user_stack())]
+            points = self._points_around(reason.reason, stack, reason.result)
             if points is not None:
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
                 run = prologue.compile(prologue.variables, self._in_parts(form, points))
@@ -149,15 +164,19 @@ class EagerCalls:
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
 
-    def _points_around(self, reason: str, stack: Sequence[UserLocation]) -> ResumePoints | None:
+    def _points_around(
+        self, reason: str, stack: Sequence[UserLocation], result: int | None = None
+    ) -> ResumePoints | None:
         """The resume points of the function with one more; ``None`` if nothing is compiled around them. ``stack`` are the user's lines
-        that were being executed in it, innermost first."""
-        function: Any = self.__tnp_function__
-        if not self.runs_eagerly or type(function) not in (types.FunctionType, types.MethodType):
+        that were being executed in it, innermost first; ``result`` is which result it is about."""
+        function = python_of(self.__tnp_function__)
+        if not self.runs_eagerly or function is None:
             return None
         if self._points is None:
             self._points = ResumePoints(function, self._part, self._around)
-        return self._points if self._points.learn(reason, stack) else None
+        points = self._points
+        found = points.learn(reason, stack) or (result is not None and points.learn_result(reason, result))
+        return points if found else None
 
     def _settle_in_parts(self, form: CallSignature, points: ResumePoints) -> None:
         """Makes all calls of a form run in parts that have no program of their own."""
@@ -182,7 +201,58 @@ class EagerCalls:
 
     def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
         """Runs a call of the function in parts."""
-        return lambda *values: form.apply(points.function(), values)
+        whole: Any = self.__tnp_function__
+        if type(whole) in (types.FunctionType, types.MethodType):
+            if form.in_parts is None:
+                form.in_parts = FasterWay(
+                    lambda *values: form.apply(points.function(), values),
+                    lambda *values: form.apply(whole, values),
+                    long=LONG_IN_PARTS,
+                    state=lambda: points.version,
+                )
+            return form.in_parts
+
+        def run(*values: Any) -> Any:  # hooks may have been added to a module
+            return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
+
+        return run
+
+    def _may_choose_eager(self, form: CallSignature) -> bool:
+        """Whether calls may run eagerly where that takes less time than their programs."""
+        mine = [e for e in self._entries if e.form is form]
+        is_left_to_programs = (
+            form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
+        )
+        if is_left_to_programs or not mine or check.enabled() or self._cudagraphs or self._checks_nans:
+            return False
+        if any(e.training is not None or e.prologue.moves_arrays for e in mine):
+            return False
+        arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
+        return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
+
+    def _choice_of(self, form: CallSignature) -> FasterWay:
+        def compiled(*values: Any) -> Any:
+            for run in form.runs[1:]:
+                result = run(*values)
+                if result is not MISS:
+                    return result
+            return MISS
+
+        def settled() -> None:
+            with KEEPING:
+                form.has_chosen, form.choice = True, None
+                self._set_entries(self._entries)
+
+        if form.choice is None:
+            function = self.__tnp_function__
+            form.choice = FasterWay(
+                compiled,
+                lambda *values: form.apply(function, values),
+                long=LONG_PROGRAM,
+                state=lambda: 0 if self._points is None else self._points.version,
+                settled=settled,
+            )
+        return form.choice
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

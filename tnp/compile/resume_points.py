@@ -12,7 +12,10 @@ they call are compiled on their own.
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import linecache
+import re
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -21,10 +24,12 @@ from typing import Any
 import numpy as np
 
 from tnp.capture.control_flow.maybe_unbound import UNBOUND, if_bound
-from tnp.capture.rewrite.code_of_tree import function_of, private_names, tree_of
-from tnp.capture.rewrite.code_origin import is_user_function
-from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign
-from tnp.capture.rewrite.outlining import IF_BOUND, UNBOUND_NAME, Span, outline
+from tnp.capture.libraries.base import library_of_value
+from tnp.capture.rewrite.ast_utils import walk
+from tnp.capture.rewrite.code_of_tree import function_of, plain_tree_of
+from tnp.capture.rewrite.code_origin import is_followed, is_user_function
+from tnp.capture.rewrite.foreign import CALLEE, Place, can_outline, find_foreign, results_at
+from tnp.capture.rewrite.outlining import IF_BOUND, UNBOUND_NAME, Span, outline, outline_whole
 from tnp.core import prims
 from tnp.core.errors import UserLocation, shown_file
 from tnp.core.proxies import TensorProxy
@@ -32,21 +37,40 @@ from tnp.core.subtraces import bodies_of
 from tnp.core.trace import Trace
 from tnp.runtime import locks
 
-__all__ = ["ResumePoints", "is_worth_a_call"]
+__all__ = ["ResumePoints", "is_worth_a_call", "python_of"]
 
 #: points of a function; one with more runs eagerly
 MOST_POINTS = 60
-#: codes of generators and coroutines, and of functions that see each other's variables
-_NOT_CALLED = 0x20 | 0x80 | 0x200 | 0x10
+#: flags of the codes of coroutines; of generators; of functions in functions
+_COROUTINE, _GENERATOR, _NESTED = 0x80 | 0x100 | 0x200, 0x20, 0x10
+#: packages that do nothing with the functions that they are given but call them
+_CALLING = ("scipy.differentiate.", "scipy.integrate.", "scipy.optimize.")
+
+
+def python_of(f: Any) -> Any:
+    """The Python function, or bound method, that a call of ``f`` comes down to; ``None`` if there is none."""
+    if type(f) is types.FunctionType:
+        return f
+    if type(f) is types.MethodType:
+        return f if type(f.__func__) is types.FunctionType else None
+    library = library_of_value(f)
+    if library is not None:
+        return library.method_called(f)
+    call = inspect.getattr_static(type(f), "__call__", None)
+    return types.MethodType(call, f) if is_user_function(call) else None
 
 
 class ResumePoints:
     """What is foreign in a function, and the function outlined around that.
 
-    ``jit(function, self, places)`` compiles a span, and ``jit(function)`` a function that foreign statements call.
+    ``jit(function, self, places)`` compiles a span, and ``jit(function)`` a function that foreign statements call. With ``lifts``,
+    closure variables are parameters of the spans, which are then the same for all functions of one code.
     """
 
-    def __init__(self, function: Any, jit: Callable[..., Any], around: ResumePoints | None = None) -> None:
+    def __init__(
+        self, function: Any, jit: Callable[..., Any], around: ResumePoints | None = None, *, lifts: bool = False
+    ) -> None:
+        self._lifts = lifts
         self._bound_to = function.__self__ if type(function) is types.MethodType else None
         self._function: Any = function.__func__ if type(function) is types.MethodType else function
         self._jit = jit
@@ -59,15 +83,18 @@ class ResumePoints:
         self.parts: list[tuple[frozenset[Place], Any]] = []
         #: the functions that what Python runs calls, each with what is called in its place
         self._callees: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        #: the same for functions that are made at each call, and for generators, by their codes
+        self._by_code: dict[types.CodeType, ResumePoints | None] = {}
         self._outlined: Any = None
         self._is_stale = True
+        #: how often it was found to be foreign in other places
+        self.version = 0
         self._lock = locks.lock()
 
     def learn(self, reason: str, stack: Sequence[UserLocation]) -> bool:
         """Makes foreign what could not be captured for ``reason``; ``stack`` are the lines that were being executed from the function on,
         innermost first. Gives whether the function has spans around it."""
-        private = private_names(self._function.__code__)
-        tree = None if private else tree_of(self._function, private)
+        tree = plain_tree_of(self._function)
         if tree is None or not can_outline(tree) or len(self.foreign) > MOST_POINTS:
             return False
         for location in self._locations(stack):
@@ -75,14 +102,26 @@ class ResumePoints:
             if place is not None:
                 if place not in self.foreign:
                     self.note({place: reason})
-                return self.has_spans()
+                return self.has_parts()
         return False
+
+    def learn_result(self, reason: str, which: int) -> bool:
+        """The same for what the function returns, or the result ``which`` of several."""
+        tree = plain_tree_of(self._function)
+        if tree is None or not can_outline(tree):
+            return False
+        places = results_at(tree, which)
+        if not places or places <= self.foreign.keys():
+            return False
+        self.note(dict.fromkeys(places, reason))
+        return self.has_parts()
 
     def note(self, foreign: dict[Place, str]) -> None:
         """Makes places foreign, here and in the functions that this is a span of."""
-        for place, reason in foreign.items():
-            self.foreign.setdefault(place, reason)
-        self._is_stale = True
+        if not foreign.keys() <= self.foreign.keys():
+            self.foreign = foreign | self.foreign
+            self._is_stale = True
+            self.version += 1
         if self.around is not None:
             self.around.note(foreign)
 
@@ -98,6 +137,10 @@ class ResumePoints:
                 break
             found.append(location)
         return found[::-1]
+
+    def is_of(self, f: Any) -> bool:
+        """Whether ``f`` is the function that runs in parts."""
+        return bool(f == self._whole())
 
     def _whole(self) -> Any:
         return self._function if self._bound_to is None else types.MethodType(self._function, self._bound_to)
@@ -126,24 +169,38 @@ class ResumePoints:
     @property
     def functions(self) -> list[Any]:
         """The functions that what Python runs calls, and that are compiled on their own."""
-        return [made for f, made in self._callees.items() if made is not f]
+        made = [made for f, made in self._callees.items() if made is not f and not _takes_callbacks(f)]
+        return made + [part for points in self._by_code.values() if points for _, part in points.parts]
 
-    def has_spans(self) -> bool:
-        """Whether a part of the function is compiled."""
+    def has_parts(self) -> bool:
+        """Whether a part of the function, or a function that it calls, is compiled."""
         made = self.function()
         return getattr(made, "__func__", made) is not self._function
 
     def function(self) -> Any:
-        """The function that runs in parts; the function itself if it has no spans."""
+        """The function that runs in parts; the function itself if nothing is compiled."""
         if self._is_stale:
             with self._lock:
                 self._is_stale = False
                 self._outlined = self._made()
         return self._outlined
 
+    def function_for(self, f: types.FunctionType) -> types.FunctionType:
+        """With ``lifts``, what runs in parts for ``f``, a function of the same code."""
+        made = self.function()
+        if made is self._function:
+            return f
+        every = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+        if any(c == _EMPTY for c in every.values()):
+            return f
+        closure = tuple(every.get(n, c) for n, c in zip(made.__code__.co_freevars, made.__closure__ or ()))
+        found = types.FunctionType(made.__code__, f.__globals__, f.__name__, f.__defaults__, closure)
+        found.__kwdefaults__ = f.__kwdefaults__
+        return found
+
     def _made(self) -> Any:
         f = self._function
-        tree, spans = outline(tree_of(f, {}), frozenset(self.foreign))
+        tree, spans = self._outline()
         cells = {CALLEE: self._callee, IF_BOUND: if_bound, UNBOUND_NAME: UNBOUND}
         self.parts = []
         for span in spans:
@@ -152,10 +209,19 @@ class ResumePoints:
                 return self._whole()
             cells[span.name] = _unless_errors_raise(compiled) if span.in_context else compiled
             self.parts.append((span.places, compiled))
-        made = function_of(tree, f, {name: types.CellType(x) for name, x in cells.items()}) if spans else None
+        is_worth_it = spans or any(map(self._calls_compiled, walk(tree.body)))
+        made = function_of(tree, f, {name: types.CellType(x) for name, x in cells.items()}) if is_worth_it else None
         if made is None:
             return self._whole()
         return made if self._bound_to is None else types.MethodType(made, self._bound_to)
+
+    def _outline(self) -> tuple[ast.FunctionDef, list[Span]]:
+        free = frozenset(self._function.__code__.co_freevars) if self._lifts else frozenset()
+        if self._lifts and not self.foreign:
+            whole = outline_whole(plain_tree_of(self._function), free)
+            if whole is not None:
+                return whole
+        return outline(plain_tree_of(self._function), frozenset(self.foreign), free)
 
     def _span(self, span: Span) -> Any:
         """A span compiled: the one that there was before, if it is the same."""
@@ -169,22 +235,107 @@ class ResumePoints:
             self._spans[key] = self._jit(made, self, span.places)
         return self._spans[key]
 
+    def _calls_compiled(self, node: ast.AST) -> bool:
+        """Whether a node calls a function through :data:`CALLEE` that is found to be compiled on its own."""
+        is_asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == CALLEE
+        found = python_of(self._value_of(node.args[0])) if is_asked else None  # type: ignore[attr-defined]  # it is a call
+        function = getattr(found, "__func__", found)
+        return function is not None and (_is_compiled(function) or _takes_callbacks(function))
+
+    def _value_of(self, e: ast.AST) -> Any:
+        """What an expression gives that names a function: one of the outside, or a method of what the function is bound to."""
+        f = self._function
+        if isinstance(e, ast.Name):
+            code = f.__code__
+            if e.id in code.co_freevars and f.__closure__[code.co_freevars.index(e.id)] != _EMPTY:
+                return f.__closure__[code.co_freevars.index(e.id)].cell_contents
+            is_local = e.id in code.co_varnames or e.id in code.co_cellvars
+            constants = (c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == e.id)
+            if is_local:
+                inside = next(constants, None)  # the code of a function inside
+                empty = tuple(types.CellType() for _ in inside.co_freevars) if inside is not None else ()
+                return types.FunctionType(inside, f.__globals__, None, None, empty) if inside is not None else None
+            return f.__globals__.get(e.id)
+        if isinstance(e, ast.Attribute):
+            if isinstance(e.value, ast.Name) and self._bound_to is not None and e.value.id == f.__code__.co_varnames[0]:
+                return inspect.getattr_static(type(self._bound_to), e.attr, None)
+            around = self._value_of(e.value)
+            return vars(around).get(e.attr) if type(around) is types.ModuleType else None
+        return None
+
     def _callee(self, f: Any) -> Any:
         """What foreign statements call for ``f``: functions of the user's run compiled."""
         kind = type(f)
         if kind is types.FunctionType:
             return self._compiled_function(f)
-        if kind is types.MethodType and type(f.__func__) is types.FunctionType:
-            made = self._compiled_function(f.__func__)
-            return f if made is f.__func__ else types.MethodType(made, f.__self__)
-        return f
+        if kind in _OF_C:
+            return f
+        method = python_of(f)
+        if method is None or type(method) is types.FunctionType:
+            return f
+        made = self._compiled_function(method.__func__)
+        return f if made is method.__func__ else types.MethodType(made, method.__self__)
 
     def _compiled_function(self, f: Any) -> Any:
+        if f.__code__.co_flags & (_NESTED | _GENERATOR):
+            return self._outlined_function(f)
         made = self._callees.get(f)
         if made is None:
-            is_called = is_user_function(f) and not f.__code__.co_flags & _NOT_CALLED and not hasattr(f, "__wrapped__")
-            made = self._callees[f] = self._jit(f) if is_called else f
+            made = self._callees[f] = self._jit(f) if _is_compiled(f) else self._with_callbacks(f)
         return f if made is not f and _errors_raise() else made
+
+    def _outlined_function(self, f: types.FunctionType) -> types.FunctionType:
+        """A function that may be another at each call, and a generator, as what runs in parts."""
+        if f.__code__ not in self._by_code:
+            tree = plain_tree_of(f) if _is_compiled(f) and not _may_be_rebound(f) else None
+            can = tree is not None and can_outline(tree)
+            self._by_code[f.__code__] = ResumePoints(f, self._jit, lifts=True) if can else None
+        points = self._by_code[f.__code__]
+        return f if points is None or _errors_raise() else points.function_for(f)
+
+    def _with_callbacks(self, f: Any) -> Any:
+        """A library's function, which calls compiled ones for the functions of the user's that it is given."""
+        if not _takes_callbacks(f):
+            return f
+
+        def given(x: Any) -> Any:
+            return self._callee(x) if type(x) in (types.FunctionType, types.MethodType) else x
+
+        @functools.wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return f(*map(given, args), **{k: given(x) for k, x in kwargs.items()})
+
+        return call
+
+
+_EMPTY = types.CellType()
+#: kinds of callables behind which there is no Python
+_OF_C = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, type, np.ufunc, type(np.sum)))
+
+
+def _may_be_rebound(f: types.FunctionType) -> bool:
+    """Whether another function may bind closure variables of ``f`` anew, as far as the file says in which they both stand. The values of
+    closure variables are passed to spans, which may call that function."""
+    for line in linecache.getlines(f.__code__.co_filename, f.__globals__):
+        if "nonlocal" in line and (
+            line.rstrip().endswith("\\") or not set(_WORD.findall(line)).isdisjoint(f.__code__.co_freevars)
+        ):
+            return True
+    return False
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _takes_callbacks(f: types.FunctionType) -> bool:
+    """Whether a function is one of a library's that calls what it is given."""
+    return str(f.__module__).startswith(_CALLING) and not is_user_function(f)
+
+
+def _is_compiled(f: types.FunctionType) -> bool:
+    """Whether a function that what Python runs calls is compiled on its own: the user's, and what modules compute with."""
+    is_its_own = is_user_function(f) or (is_followed(f) and f.__name__ == "forward")
+    return is_its_own and not f.__code__.co_flags & _COROUTINE and not hasattr(f, "__wrapped__")
 
 
 #: operations of a program that takes about as long as they do eagerly; arrays may be larger in other calls
@@ -199,10 +350,18 @@ def _codes_in(code: types.CodeType) -> list[types.CodeType]:
 
 def _errors_raise() -> bool:
     """Whether NumPy is to do more about floating-point errors than to warn: compiled code does not."""
-    return not _MILD.issuperset(np.geterr().values())
+    global _asked
+    state = _STATE.get() if _STATE is not None else None
+    if state is None or state is not _asked[0]:
+        _asked = state, not _MILD.issuperset(np.geterr().values())
+    return _asked[1]
 
 
 _MILD = frozenset(("ignore", "warn"))
+#: holds an object that is another one whenever :func:`numpy.seterr` has changed something; asking that is slow
+_STATE: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_extobj_contextvar", None)
+#: such an object, and whether errors raise under it
+_asked: tuple[Any, bool] = None, False
 
 
 def _unless_errors_raise(compiled: Any) -> Callable[..., Any]:

@@ -188,6 +188,8 @@ class NeedsEager(BaseException):
         #: the lines of the program that were being executed, innermost first
         self.stack = user_stack()
         self.location = location if location is not None else user_location()
+        #: where it is about what the function returns: which of several results, or -1
+        self.result: int | None = None
         super().__init__(f"{self.location}: {reason}")
 
 

@@ -31,7 +31,9 @@ __all__ = [
     "flat_proxies",
     "id_of",
     "leaves_of",
+    "make_operation",
     "map_proxies",
+    "operation_of",
 ]
 
 
@@ -519,3 +521,19 @@ def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
     if hasattr(x, "__tnp_children__"):
         return x.__tnp_rebuild__(map_proxies(f, x.__tnp_children__()))
     return x
+
+
+#: by their ``id``, callables that :func:`tnp.extend.operation` has made operations, and these
+_operations: dict[int, tuple[Any, Symbol]] = {}
+
+
+def make_operation(function: Any, symbol: Symbol) -> None:
+    """Makes calls of ``function`` in programs calls of ``symbol``."""
+    _operations[id(function)] = function, symbol
+
+
+def operation_of(function: Any) -> Symbol | None:
+    """The operation that programs call for ``function``, a callable that :func:`tnp.extend.operation` was given; ``None`` for others. An
+    example is at :func:`operation`."""
+    found = _operations.get(id(function)) if _operations else None
+    return None if found is None else found[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tnp.api import jitted_behind, programs_of
-from tnp.compile.cache_entry import CacheEntry
+from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.resume_points import ResumePoints
 from tnp.core import prims
 from tnp.core.errors import UserLocation, shown_file
@@ -109,7 +109,7 @@ def _times(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Times
     if jitted.runs_eagerly and not (loops and compiled > LONGEST):
         eager = eager_seconds(lambda *v: form.apply(jitted.__tnp_function__, v), values)
     points = entry.points if entry is not None else jitted._points
-    parts = measured_parts(points, form.apply, values) if points is not None and points.has_spans() else None
+    parts = measured_parts(points, form.apply, values) if points is not None and points.has_parts() else None
     rows = [row for row in profile.rows if row.phase in ("", "forward")]
     return _Times(entry, profile, compiled, eager, parts, rows)
 
@@ -127,12 +127,18 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
         took = [] if own is None else [f"  {own}"]
         if entry.points is not None:
             parts = None if own is None else own.parts
-            lines += [f"program {i}: in parts", *conditions, *took, *_parts(entry.points, seen, parts)]
+            lines += [
+                f"program {i}: in parts",
+                *conditions,
+                *_choice(entry.form),
+                *took,
+                *_parts(entry.points, seen, parts),
+            ]
             continue
         if entry.eager_reason is not None:
             lines += [f"program {i}: eager", *conditions, *took, f"  {entry.eager_reason}"]
             continue
-        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *took]
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *_choice(entry.form), *took]
         lines += _program(entry, own)
     for entry in f._entries:
         if entry.guard is not None and (n := entry.guard.family.overflowed):
@@ -141,7 +147,7 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
             )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):
-        if f._points is not None and f._points.has_spans():
+        if f._points is not None and f._points.has_parts():
             took = [] if times is None or times.entry is not None else [f"  {times}"]
             parts = None if times is None or times.entry is not None else times.parts
             lines += ["calls that no program is valid for run in parts", *took, *_parts(f._points, seen, parts)]
@@ -220,6 +226,12 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
         code = cut(source, max(width - len(place) - len(behind) - 6, SHORTEST))
         lines.append(f"  {place}: {code}: {behind}" if place else f"  {behind}")
     return [*lines, *(f"  {line}" for line in b.sym.describe())]  # type: ignore[attr-defined]
+
+
+def _choice(form: CallSignature) -> list[str]:
+    """Whether calls that could run compiled do not."""
+    chosen = (form.in_parts, form.choice)
+    return ["  for now they run eagerly, which takes less time"] if any(c and c.is_eager for c in chosen) else []
 
 
 def _parts(points: ResumePoints, seen: set[int], times: PartTimes | None = None) -> list[str]:

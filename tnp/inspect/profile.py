@@ -270,7 +270,7 @@ def measured(jitted: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     if entry is None or entry.eager_reason is not None:
         found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
         points = entry.points if entry is not None else jitted._points
-        if points is not None and points.has_spans():
+        if points is not None and points.has_parts():
             found.rows = _rows_of_parts(points, measured_parts(points, form.apply, values))
         function = jitted.__tnp_function__ if points is None else points.function()
         _call_again(found, lambda *v: form.apply(function, v), values)

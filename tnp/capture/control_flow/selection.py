@@ -15,7 +15,8 @@ import functools
 import operator
 import types
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tnp.capture import active
@@ -42,7 +43,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 
-__all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow"]
+__all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators"]
 
 #: a loop of at most so many iterations, a number that stands in the program, is written out: operations of several iterations fuse (the
 #: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
@@ -85,8 +86,8 @@ class ControlFlow:
         tracer = active.running()
         iterations = iterations_of(iterable) if tracer is not None else None
         if iterations is None:
-            if tracer is not None and tracer.regions and hasattr(iterable, "__next__"):
-                _check_own_iterator(iterable, body)
+            if tracer is not None and tracer.regions:
+                check_own_iterators([iterable], Variables(body).values())
             return _as_python(iterable, body, orelse)
         use_up(iterable)
         reason = "it has few iterations"
@@ -399,6 +400,14 @@ def _depth(body: types.CodeType) -> int:
     return min(2, max((_depth(c) + (ITEM in c.co_varnames[: c.co_argcount]) for c in inside), default=0))
 
 
-def _check_own_iterator(iterator: Any, body: Any) -> None:
-    if any(value is iterator for value in Variables(body).values().values()):
-        raise NeedsEager("it takes from an iterator in a loop or a branch")
+def check_own_iterators(given: Iterable[Any], variables: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Raises :class:`NeedsEager` where a loop or a branch, which may be traced several times, takes from an iterator that was there before:
+    one of its ``variables``, or what these hold."""
+    for iterator in given:
+        if not hasattr(type(iterator), "__next__"):
+            continue
+        for held in (variables, *(r.values for r in active.current().regions)):
+            for value in held.values():
+                within = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+                if value is iterator or any(x is iterator for x in within):
+                    raise NeedsEager("it takes from an iterator in a loop or a branch")

@@ -26,6 +26,7 @@ from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
 from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
@@ -155,12 +156,11 @@ class Inputs:
     def lift_foreign(self, value: Any, source: Source) -> Any:
         """A value that the program may pass on, and not use."""
         known = self.known_object(value, source)
-        if known is not None:
-            return known
-        self.guard_type(value, source)
-        made = Foreign(value, source)
-        self._by_identity[id(value)] = (value, made, source.expression)
-        return made
+        if known is None:
+            self.guard_type(value, source)
+            known = Foreign(value, source, reader_of(value, self))
+            self._by_identity[id(value)] = (value, known, source.expression)
+        return known
 
     def guard_type(self, value: Any, source: Source) -> None:
         """The trace holds only where what ``source`` fetches is of the type of ``value``."""

@@ -121,6 +121,10 @@ class Library:
         """Whether a context manager of the library catches nothing."""
         return False
 
+    def method_called(self, value: Any) -> Any:
+        """The bound method of Python's that a call of ``value`` comes down to now, hooks and all; ``None`` if there is none."""
+        return None
+
     # Values
 
     def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:

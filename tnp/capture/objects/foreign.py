@@ -17,7 +17,7 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["Foreign", "holds_foreign", "real_value", "says_another_class", "source_of"]
+__all__ = ["READ_BY", "Foreign", "holds_foreign", "is_read", "real_value", "says_another_class", "source_of"]
 
 
 #: what gives an object's class, unless its class has something else in its place
@@ -27,18 +27,24 @@ _OWN_CLASS = object.__dict__["__class__"]
 class Foreign:
     """Stands for ``value``, which ``source`` fetches at each call."""
 
-    __slots__ = ("__weakref__", "_tnp_source", "_tnp_value")
+    __slots__ = ("__weakref__", "_tnp_reader", "_tnp_source", "_tnp_value")
 
-    def __init__(self, value: Any, source: Source) -> None:
+    def __init__(self, value: Any, source: Source, reader: Any = None) -> None:
         object.__setattr__(self, "_tnp_value", value)
         object.__setattr__(self, "_tnp_source", source)
+        #: reads what there is to read of it (:class:`~tnp.capture.objects.mappings.MappingReader`)
+        object.__setattr__(self, "_tnp_reader", reader)
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":  # the prologue checks it
             if says_another_class(real_value(self)):
                 refuse(self, "asks for the class of")
             return type(real_value(self))
-        refuse(self, f"reads {name!r} of")
+        reader = object.__getattribute__(self, "_tnp_reader")
+        found = NotImplemented if reader is None else reader.attribute(self, name)
+        if found is NotImplemented:
+            refuse(self, f"reads {name!r} of")
+        return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         refuse(self, f"assigns {name!r} of")
@@ -56,6 +62,11 @@ def says_another_class(x: Any) -> bool:
         return x.__class__ is not kind
     except Exception:  # what the user's code raises
         return True
+
+
+def is_read(x: Any) -> bool:
+    """Whether ``x`` is a foreign value of which the program may read items."""
+    return type(x) is Foreign and object.__getattribute__(x, "_tnp_reader") is not None
 
 
 def real_value(x: Foreign) -> Any:
@@ -93,9 +104,19 @@ def holds_foreign(x: Any) -> Foreign | None:
     return None
 
 
+#: the methods of a reader by those of the object
+READ_BY = {
+    "__getitem__": "item", "__contains__": "contains", "__iter__": "iterate", "__len__": "length", "__bool__": "truth",
+}  # fmt: skip
+
+
 def _refusing(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        refuse(self, "uses")
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        reader = object.__getattribute__(self, "_tnp_reader") if name in READ_BY else None
+        found = NotImplemented if reader is None else getattr(reader, READ_BY[name])(self, *args, **kwargs)
+        if found is NotImplemented:
+            refuse(self, "uses")
+        return found
 
     method.__name__ = name
     return method

@@ -11,7 +11,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
-from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
@@ -62,6 +62,8 @@ def attribute(owner: Any, name: str) -> Any:
     if isinstance(owner, logging.Logger) and name not in _CALLS_OF_LOGGERS:
         raise NeedsEager(f"it reads {name} of a logger")
     if kind is super:
+        if type(owner.__self__) is Foreign:
+            refuse(owner.__self__, f"reads {name} by super() of")
         value = getattr(owner, name)
         if isinstance(value, (*_CODE, types.MethodType)):
             return value

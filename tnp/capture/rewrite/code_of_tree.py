@@ -16,7 +16,7 @@ from tnp.core.check import enabled
 from tnp.core.errors import InternalError
 from tnp.runtime.quiet import quiet
 
-__all__ = ["compiled", "function_of", "private_names", "tree_of"]
+__all__ = ["compiled", "function_of", "plain_tree_of", "private_names", "tree_of"]
 
 
 #: the trees of functions that were made of trees, by their codes
@@ -39,6 +39,22 @@ def tree_of(f: types.FunctionType, private: dict[str, str]) -> Any:
         if _essence(original, private) == _essence(f.__code__, private) or (asserts and _is_part(original, f.__code__)):
             return node
     return None
+
+
+def plain_tree_of(f: types.FunctionType) -> Any:
+    """The syntax tree of ``f`` as a ``def``, with private names as Python has mangled them; ``None`` if it cannot be had."""
+    private = private_names(f.__code__)
+    tree = tree_of(f, private)
+    if isinstance(tree, ast.Lambda):
+        body = ast.copy_location(ast.Return(tree.body), tree)
+        tree = ast.copy_location(function_definition(f.__name__, tree.args, [body]), tree)
+    if tree is not None and private:
+        for node in walk([tree]):
+            if isinstance(node, ast.Attribute):
+                node.attr = private.get(node.attr, node.attr)
+            elif isinstance(node, ast.Name):
+                node.id = private.get(node.id, node.id)
+    return tree
 
 
 def function_of(

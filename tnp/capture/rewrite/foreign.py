@@ -19,16 +19,19 @@ from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, stat
 
 __all__ = [
     "CALLEE",
+    "COMPREHENSIONS",
     "LOOPS",
     "SCOPES",
     "CallsWrapped",
     "Names",
     "Normalizer",
     "Place",
+    "calls",
     "can_outline",
     "find_foreign",
     "place_of",
     "reads",
+    "results_at",
 ]
 
 #: where a node begins and ends: line, column, last line, last column
@@ -40,10 +43,10 @@ _VALUE = f"{PREFIX}value"
 
 #: functions that look at their caller's frame; ``super`` does so only in the statement that it stands in
 _FRAME_FUNCTIONS = frozenset(("locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: what is evaluated later, or by itself
-SCOPES = (*_FUNCTIONS, ast.ClassDef, *_COMPREHENSIONS)
+SCOPES = (*_FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
 LOOPS = (ast.For, ast.While)
 _SUSPENDS = (ast.Await, ast.Yield, ast.YieldFrom)
 #: statements that a span may have at its top
@@ -73,11 +76,11 @@ def place_of(node: Any) -> Place:
 
 
 def can_outline(tree: Any) -> bool:
-    """Whether a function's statements may become functions: it is no generator, and looks at none of its own frames."""
+    """Whether a function's statements may become functions: it is no coroutine, and looks at none of its own frames."""
     if not isinstance(tree, ast.FunctionDef):
         return False
     for node in own_nodes(tree.body):
-        if isinstance(node, (*_SUSPENDS, ast.AsyncFor, ast.AsyncWith)):
+        if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)):
             return False
         if isinstance(node, ast.Name) and node.id in _FRAME_FUNCTIONS:
             return False
@@ -116,6 +119,30 @@ def find_foreign(tree: ast.FunctionDef, place: tuple[Any, ...], known: frozenset
     return place_of(computing[-1] if computing else statement)
 
 
+def results_at(tree: ast.FunctionDef, which: int) -> set[Place]:
+    """Where what a function returns is made, or the item ``which`` of a tuple that it returns."""
+    found: set[Place] = set()
+    for s in own_nodes(tree.body):
+        if not isinstance(s, ast.Return) or s.value is None:
+            continue
+        e: Any = s.value
+        if isinstance(e, ast.Tuple) and 0 <= which < len(e.elts):
+            e = e.elts[which]
+        found |= {place_of(e)} if not _is_trivial(e) else _made_at(tree, e.id) if isinstance(e, ast.Name) else set()
+    return found
+
+
+def _made_at(tree: ast.FunctionDef, name: str) -> set[Place]:
+    """The places of the expressions, or of the statements, that bind a name."""
+    found: set[Place] = set()
+    for s in tree.body:
+        if name not in bound_names([s]):
+            continue
+        is_simple = isinstance(s, ast.Assign) and all(isinstance(t, ast.Name) for t in s.targets)
+        found.add(place_of(s.value if is_simple and not _is_trivial(s.value) else s))  # type: ignore[attr-defined]  # it is an assignment
+    return found
+
+
 def _holds(s: Any, line: int, column: int) -> bool:
     return (
         (s.lineno, s.col_offset) <= (line, column) < (s.end_lineno, s.end_col_offset)
@@ -141,9 +168,9 @@ def _is_in_scope(statement: ast.stmt, node: ast.AST) -> bool:
 
 class Names:
     """What the names of a function are: ``local`` ones, and those of them that only Python's statements may bind (``shared``) because
-    a function inside looks at the variable, not at its value."""
+    a function inside looks at the variable, not at its value. ``free`` are closure variables that spans take as parameters."""
 
-    def __init__(self, tree: ast.FunctionDef) -> None:
+    def __init__(self, tree: ast.FunctionDef, free: frozenset[str] = frozenset()) -> None:
         declared = {n for s in own_nodes(tree.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
         inside = {n for s in statements_in(tree.body) if isinstance(s, ast.Nonlocal) for n in s.names}
         self._tree = tree
@@ -151,6 +178,8 @@ class Names:
         self.bound = bound_before(tree)
         self.local = (bound_names(tree.body) | parameters_of(tree)) - declared
         self.shared: set[str] = declared | inside
+        #: names that a call in a statement may bind anew: their values are not passed to a span, which may run the call
+        self.rebound = inside & self.local
         count = _count_bindings(tree)
         for node in own_nodes(tree.body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -158,7 +187,7 @@ class Names:
             elif isinstance(node, (ast.Lambda, ast.GeneratorExp)):
                 self.shared |= {n for n in reads(node) & self.local if count.get(n, 0) != 1}
         #: names that a lambda sees other values of, later: it stands where Python runs it
-        self.changing = {n for n in self.local if count.get(n, 0) != 1}
+        self.changing = {n for n in self.local if count.get(n, 0) != 1} | free
 
     def read_outside(self, s: ast.stmt) -> set[str]:
         """The names that the function reads outside of one of its statements."""
@@ -203,7 +232,7 @@ def reads(node: ast.AST) -> set[str]:
     found = set().union(*map(reads, children(node)))
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         found.add(node.target.id)
-    if isinstance(node, _COMPREHENSIONS):
+    if isinstance(node, COMPREHENSIONS):
         found -= {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
     elif isinstance(node, ast.Lambda):
         found -= parameters_of(node)
@@ -254,8 +283,10 @@ class Normalizer:
             self._return(s)
         elif not isinstance(s, _CLEAN) or self._must_stay(s):
             self._python(self._opened(s) if blocks_of(s) else s)
+        elif not blocks_of(s) and _suspends(s):
+            self._yield(s)
         elif blocks_of(s):
-            if self._has_foreign(s) or has_jump([s]) or not self._watched.isdisjoint(bound_names([s])):
+            if self._has_foreign(s) or _suspends(s) or has_jump([s]) or not self._watched.isdisjoint(bound_names([s])):
                 self._python(self._opened(s))
             else:
                 self._out.append(s)
@@ -299,6 +330,16 @@ class Normalizer:
             s.value = self._wrap.visit(s.value)
         else:
             s.value = self._named(self._lifted(s.value))
+        self._python(s)
+
+    def _yield(self, s: Any) -> None:
+        """A simple statement that suspends a generator, which Python runs. What it yields is computed before, if that is all it does."""
+        value: Any = getattr(s, "value", None)
+        given = value.value if isinstance(value, ast.Yield) and isinstance(s, (ast.Expr, ast.Assign)) else None
+        if given is not None and _is_movable(given) and not _stays(given, self.names):
+            value.value = self._named(self._lifted(given))
+        else:
+            s = self._wrap.visit(s)
         self._python(s)
 
     def _must_stay(self, s: ast.stmt) -> bool:
@@ -356,6 +397,8 @@ class Normalizer:
         name = "_".join(map(str, (_VALUE, *place_of(e)[:2], e.end_col_offset)))
         self.names.local.add(name)
         self._out.append(ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), e)], e), e))
+        if calls([e]) and not self.names.rebound.isdisjoint(reads(e)):
+            self.by_python.add(id(self._out[-1]))
         return ast.copy_location(ast.Name(name, ast.Load()), e)
 
     def _lifted(self, e: Any) -> Any:
@@ -447,8 +490,20 @@ def _is_movable(e: Any) -> bool:
     return not any(isinstance(n, (ast.NamedExpr, *_SUSPENDS)) for n in walk([e]))
 
 
+def calls(nodes: Iterable[ast.AST]) -> bool:
+    """Whether nodes call something."""
+    return any(isinstance(n, ast.Call) for n in walk(nodes))
+
+
+def _suspends(s: ast.stmt) -> bool:
+    """Whether a statement, or one in it, suspends the function."""
+    return any(isinstance(n, _SUSPENDS) for n in own_nodes([s]))
+
+
 def _stays(node: ast.AST, names: Names) -> bool:
     """Whether Python must run a statement or an expression: it defines what looks at variables, or looks at the frame itself."""
+    if calls([node]) and not names.rebound.isdisjoint(reads(node)):
+        return True
     for n in own_nodes([node]):
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global)):
             return True

@@ -23,12 +23,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.capture.control_flow.definite_assignment import bound_before
-from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names
+from tnp.capture.control_flow.definite_assignment import bound_before, parameters_of
+from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names, own_nodes
 from tnp.capture.rewrite.ast_utils import blocks_of, children, function_definition, walk, with_places
-from tnp.capture.rewrite.foreign import LOOPS, SCOPES, CallsWrapped, Names, Normalizer, Place, place_of, reads
+from tnp.capture.rewrite.foreign import (
+    COMPREHENSIONS,
+    LOOPS,
+    SCOPES,
+    CallsWrapped,
+    Names,
+    Normalizer,
+    Place,
+    calls,
+    place_of,
+    reads,
+)
 
-__all__ = ["IF_BOUND", "UNBOUND_NAME", "Span", "outline"]
+__all__ = ["IF_BOUND", "UNBOUND_NAME", "Span", "outline", "outline_whole"]
 
 #: the names of :func:`if_bound` and of the sentinel that a span returns for an unbound variable
 IF_BOUND, UNBOUND_NAME = f"{PREFIX}if_bound", f"{PREFIX}unbound"
@@ -50,22 +61,48 @@ class Span:
     in_context: bool
 
 
-def outline(tree: ast.FunctionDef, foreign: frozenset[Place]) -> tuple[ast.FunctionDef, list[Span]]:
-    """A function with calls of spans in it, which its variables ``span.name`` have; ``tree`` is used up."""
-    names = Names(tree)
+def outline(
+    tree: ast.FunctionDef, foreign: frozenset[Place], free: frozenset[str] = frozenset()
+) -> tuple[ast.FunctionDef, list[Span]]:
+    """A function with calls of spans in it, which its variables ``span.name`` have; ``tree`` is used up. Spans take the closure
+    variables ``free`` as parameters, so that they are the same for all functions of one code."""
+    names = Names(tree, free)
     normalizer = Normalizer(foreign, names)
     body = normalizer.block(tree.body)
     made = function_definition(tree.name, tree.args, body)
     ast.copy_location(made, tree)
-    outliner = _Outliner(made, names, normalizer)
+    outliner = _Outliner(made, names, normalizer, free)
     made.body = outliner.block(body, frozenset(), frozenset())
     return made, outliner.spans
+
+
+def outline_whole(tree: ast.FunctionDef, free: frozenset[str]) -> tuple[ast.FunctionDef, list[Span]] | None:
+    """A function that calls a single span with all that it does; ``tree`` is used up. ``None`` where there is none: Python runs a part
+    of the function, or a function inside looks at closure variables."""
+    for node in own_nodes(tree.body):
+        if isinstance(node, (ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom)):
+            return None
+        if isinstance(node, ast.Name) and node.id in ("super", "__class__"):
+            return None
+        if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS) and not free.isdisjoint(reads(node)):
+            return None
+    if _operations(tree.body) < _LEAST_OPERATIONS:
+        return None
+    name, at = f"{_SPAN}0", tree.body[0]
+    local = bound_names(tree.body) | parameters_of(tree)
+    parameters = sorted(parameters_of(tree) | (set().union(*map(reads, tree.body)) & free - local))
+    inside = ast.arguments([], [ast.arg(n) for n in parameters], None, [], [], None, [])
+    span = Span(name, _at(function_definition(name, inside, tree.body), at), frozenset(map(place_of, tree.body)), False)
+    call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in parameters], [])
+    made = function_definition(tree.name, tree.args, [_at(ast.Return(call), at)])
+    return ast.copy_location(made, tree), [span]
 
 
 class _Outliner:
     """Step 3: spans of the statements that Python need not run."""
 
-    def __init__(self, function: ast.FunctionDef, names: Names, normalizer: Normalizer) -> None:
+    def __init__(self, function: ast.FunctionDef, names: Names, normalizer: Normalizer, free: frozenset[str]) -> None:
+        self.free = free
         self.names, self.by_python = names, normalizer.by_python
         self.watched_in = normalizer.watched_in
         self.after = Liveness(function.body).after
@@ -101,6 +138,8 @@ class _Outliner:
                 end()
                 out += [_at(ast.Expr(ast.Name(n, ast.Load())), s) for n in sorted(unbound)]
                 proven |= unbound
+            if calls(run) and not self.names.rebound.isdisjoint(reads(s)):
+                end()
             if not run:
                 bound = self.before[id(s)] | proven
             run.append(s)
@@ -139,7 +178,10 @@ class _Outliner:
         results = sorted(bound_names(statements) & self.names.local & self.after[id(statements[-1])])
         unsure = set(results) - _surely_bound(statements)
         read = set().union(*map(reads, statements)) | unsure
-        parameters = sorted((_entry(statements) | unsure) & self.names.local & bound & read)
+        entry = _entry(statements)
+        parameters = sorted(
+            ((entry | unsure) & self.names.local & bound & read) | (self.free & read - self.names.local)
+        )
         unsure -= bound
 
         def together(ctx: ast.expr_context, values: list[ast.expr]) -> ast.expr:

@@ -17,10 +17,11 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
-from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
 from tnp.capture.libraries.numpy.errstate import Errstate
+from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
@@ -40,7 +41,7 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import Symbol, operation_of
 
 __all__ = ["Runtime", "rewritten"]
 
@@ -179,6 +180,10 @@ class Runtime(ControlFlow):
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        _check_iterators(args)
+        operation = operation_of(f)
+        if operation is not None:
+            return _call_operation(f, operation, args, kwargs)
         known = (
             kind in _FUNCTION_TYPES
             or isinstance(f, type)
@@ -336,6 +341,22 @@ class Runtime(ControlFlow):
         return made
 
 
+def _check_iterators(args: tuple[Any, ...]) -> None:
+    """Raises :class:`NeedsEager` where a call in a loop or a branch may take from an iterator of the outside."""
+    tracer = active.running()
+    if tracer is not None and tracer.regions:
+        check_own_iterators(args)
+
+
+def _call_operation(f: Any, operation: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of what the user made an operation."""
+    if isinstance(f, np.ufunc) and kwargs:
+        raise NeedsEager(f"it passes {', '.join(kwargs)} to {f.__name__}, an operation of the user's")
+    if not is_traced((args, tuple(kwargs.values()))) and not operation.tags:
+        return fresh(f(*args, **kwargs))
+    return active.current().call(operation, args, kwargs)
+
+
 #: kinds of functions that an array library may have
 _FUNCTION_TYPES = frozenset(
     (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -343,7 +364,7 @@ _FUNCTION_TYPES = frozenset(
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
+    return any(isinstance(a, np.ndarray) or type(a) is TracedFlat for a in (*args, *kwargs.values()))
 
 
 #: kinds of defaults that are the same at each call
@@ -428,6 +449,8 @@ def hooked(x: Any) -> Any:
         return functools.wraps(x)(lambda *args, **kwargs: call(x, *args, **kwargs))
     if type(x) is types.MethodType and is_followed(x.__func__):
         return types.MethodType(hooked(x.__func__), x.__self__)
+    if type(x) in _NUMPY_TYPES and active.running() is not None and NUMPY.symbol_of(x) is not None:
+        return functools.partial(active.current().runtime.call, x)
     if type(x) in (list, tuple):
         items = [hooked(y) for y in x]
         return x if all(a is b for a, b in zip(items, x)) else type(x)(items)

@@ -14,6 +14,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.iterables import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
 from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.libraries.numpy.errstate import Errstate
+from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
@@ -195,6 +196,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndindex: ndindex_,
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
+    **FUNCTIONALS,
 }
 for _row in ROWS:
     _module, _, _name = _row.number.partition(".")
@@ -202,6 +204,6 @@ for _row in ROWS:
         BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
-    np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
     operator.is_, operator.is_not,
 ))  # fmt: skip

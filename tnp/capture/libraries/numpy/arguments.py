@@ -11,7 +11,7 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.runtime.quiet import quiet
 
-__all__ = ["MANY", "check_plain", "check_where", "count_of_plain"]
+__all__ = ["MANY", "check_plain", "check_where", "count_of_plain", "with_dtype_for_signature"]
 
 #: functions that act on files
 _ON_FILES = (np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromregex)
@@ -50,6 +50,26 @@ def check_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise NeedsEager(f"{ufunc.__name__} is called with out= by position, of which NumPy warns")
     if not has_out and kwargs.get("where", True) is not True and _warns_of_where():
         raise NeedsEager(f"{ufunc.__name__} is called with where= and no out=, of which NumPy warns")
+
+
+def with_dtype_for_signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """A ufunc's keywords with ``dtype=`` in place of ``signature=`` (``sig=``) that says the same: all types are one.
+
+    Raises :class:`NeedsEager` for other signatures."""
+    if "dtype" in kwargs or not {"sig", "signature"} & kwargs.keys():
+        return kwargs
+    if {"sig", "signature"} <= kwargs.keys():
+        raise TypeError("cannot specify both 'sig' and 'signature'")
+    rest = {k: v for k, v in kwargs.items() if k not in ("sig", "signature")}
+    signature: Any = kwargs.get("sig", kwargs.get("signature"))
+    count = ufunc.nin + ufunc.nout
+    if type(signature) is str:
+        signature = tuple(signature.replace("->", "")) if len(signature) == count + 2 else ()
+    is_full = type(signature) is tuple and len(signature) == count and all(signature)
+    found = set(map(np.dtype, signature)) if is_full else set()
+    if len(found) != 1:
+        raise NeedsEager(f"{ufunc.__name__} is called with signature={signature!r}")
+    return rest | {"dtype": found.pop()}
 
 
 #: numbers in a list from which on an array of them is one constant, not an operation an element

@@ -35,6 +35,10 @@ class TracedFlat:
         flattened: TracedArray = self._tracer.call(lnp.language.method("flatten"), (self.base,), {})
         return flattened
 
+    def as_array(self) -> Any:
+        """What NumPy makes of it where it takes an array: a view of a contiguous array, a copy of another one, not to be written."""
+        return self.base.ravel() if self.base.contiguous_ else self._elements()
+
     def __len__(self) -> int:
         return int(self.base.size)
 

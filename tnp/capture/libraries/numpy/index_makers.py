@@ -31,9 +31,15 @@ def made_by(owner: Any, key: Any) -> Any:
     return _joined(owner, key) if is_traced(key) else fresh(owner[key])
 
 
+def _is_traced_list(x: Any) -> bool:
+    """Whether NumPy makes an array of a list that has values of the program in it."""
+    return type(x) is list and is_traced(x)
+
+
 def _joined(owner: Any, key: Any) -> Any:
     """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
-    parts = [fresh(np.r_[x]) if type(x) is slice else x for x in (key if type(key) is tuple else (key,))]
+    given = key if type(key) is tuple else (key,)
+    parts = [fresh(np.r_[x]) if type(x) is slice else as_array(x) if _is_traced_list(x) else x for x in given]
     columns = type(owner) is type(np.c_)
     if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
         raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")

@@ -11,8 +11,9 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.base import library_of_value, register
 from tnp.capture.libraries.numpy import lifting, out
-from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain
+from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
@@ -144,11 +145,14 @@ class NumpyLibrary(Operators, Subscripts):
                 subclassed.add(x.storage)
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
+            raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
         args, kwargs = self._own(tracer, args), self._own(tracer, kwargs)
         like = kwargs.get("like")
         if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
             raise NeedsEager("like= is not an array")
         if isinstance(function, np.ufunc):
+            kwargs = with_dtype_for_signature(function, kwargs)
             check_where(function, args, kwargs)
         symbol = self.symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
@@ -163,9 +167,14 @@ class NumpyLibrary(Operators, Subscripts):
                 return copy_of(tracer.inputs.constant_array(known), order="K")
         return tracer.call(symbol, args, kwargs)
 
+    def _may_give_argument(self, function: Any) -> bool:
+        symbol = self.symbol_of(function)
+        return symbol is None or by_id[symbol.id].returns in VIEWS
+
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs, kwargs = self._own(tracer, inputs), self._own(tracer, kwargs)
         if method == "__call__":
+            kwargs = with_dtype_for_signature(ufunc, kwargs)
             check_where(ufunc, inputs, kwargs)
             symbol = self.symbol_of(ufunc)
             if symbol is None:
@@ -183,6 +192,8 @@ class NumpyLibrary(Operators, Subscripts):
         kind = type(x)
         if kind is TracedArray:
             return x.library.as_numpy(tracer, x)
+        if kind is TracedFlat:
+            return x.as_array()
         if kind is tuple:
             return tuple([self._own(tracer, y) for y in x])
         if kind is list:

@@ -24,6 +24,7 @@ from tnp.capture.libraries.torch.autocast import Casts
 from tnp.capture.libraries.torch.classes import asks_for_class
 from tnp.capture.libraries.torch.gradients import Gradients
 from tnp.capture.libraries.torch.lifting import CONSTANTS, guard_state, is_unwatched, lift
+from tnp.capture.libraries.torch.modules import forward_of
 from tnp.capture.libraries.torch.opaque_calls import OpaqueCalls
 from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, has_drawn
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
@@ -143,6 +144,9 @@ class TorchLibrary(OpaqueCalls, Library):
                 yield
         finally:
             autocast.put_back(state)
+
+    def method_called(self, value: Any) -> Any:
+        return forward_of(value) if isinstance(value, torch.nn.Module) else None
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)

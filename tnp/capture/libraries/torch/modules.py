@@ -24,7 +24,7 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["lift_module"]
+__all__ = ["forward_of", "lift_module"]
 
 #: where a module keeps attributes that are no attributes of the object
 _PARTS = ("_parameters", "_buffers", "_modules")
@@ -55,6 +55,19 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
     by_library = not is_user_function(kind.forward)
     bases = (torch.nn.Module,)
     return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
+
+
+def forward_of(module: torch.nn.Module) -> types.MethodType | None:
+    """``forward`` of a module whose calls do nothing else: it has no hooks, is not compiled by torch, and nobody traces it."""
+    own = vars(module)
+    if has_global_hooks() or any(own.get(name) for name in (*_BACKWARD_HOOKS, "_forward_hooks", "_forward_pre_hooks")):
+        return None
+    if own.get("_compiled_call_impl") is not None or "forward" in own or _refusal(type(module)) is not None:
+        return None
+    forward = getattr(type(module), "forward", None)
+    if type(forward) is not types.FunctionType or torch._C._get_tracing_state() is not None:
+        return None
+    return types.MethodType(forward, module)
 
 
 def _refusal(kind: type) -> str | None:

@@ -1,0 +1,167 @@
+"""Functions of all kinds that are called by what Python runs: they do what they do eagerly."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+special = pytest.importorskip("scipy.special")
+
+#: a function that is not captured: of a float for an integer
+erf = functools.partial(special.expn, 1.0)
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs ")
+X = np.linspace(0.1, 1, 300)
+log = []
+count = 0
+
+
+def lambdas_of_a_comprehension(x):
+    fs = [lambda y, k=k: np.sin(y) * k + erf(y) for k in range(3)]
+    return sum(f(x) for f in fs)
+
+
+def recursion(x):
+    def rec(y, n):
+        if n == 0:
+            return erf(y)
+        return rec(np.sin(y) * 2 + 1, n - 1) + n
+
+    return rec(x, 3)
+
+
+def functions_in_functions(x):
+    def outer(a):
+        def innermost(b):
+            return np.cos(b) * a + erf(b)
+
+        return innermost(x) + innermost(a)
+
+    return outer(x * 2)
+
+
+def a_generator_that_is_sent_to(x):
+    out = []
+
+    def gen(n):
+        total = 0.0
+        for i in range(n):
+            got = yield np.sin(x) * i + erf(x)
+            if got is not None:
+                total += got
+        return total
+
+    g = gen(3)
+    out.append(next(g))
+    out.append(g.send(2.0))
+    try:
+        g.send(1.0)
+        next(g)
+    except StopIteration as e:
+        out.append(e.value)
+    return out
+
+
+def a_generator_that_is_closed(x):
+    def g():
+        try:
+            yield np.sin(x) * 2 + erf(x)
+            yield np.cos(x) * 2 + 1
+        finally:
+            log.append(1)
+
+    it = g()
+    a = next(it)
+    it.close()
+    return a, len(log)
+
+
+def all_kinds_of_arguments(x):
+    def d(*args, scale=2.0, **kw):
+        return args[0] * scale + erf(args[0]) + np.sin(kw["z"])
+
+    return d(x, z=x) + d(x, 1, 2, scale=3.0, z=x * 2)
+
+
+def a_class_inside(x):
+    class Local:
+        def __init__(s, k):
+            s.k = k
+
+        def run(s, y):
+            return np.sin(y) * s.k + erf(y)
+
+    return Local(2.0).run(x) + Local(3.0).run(x * 2)
+
+
+def a_comprehension_inside(x):
+    def f(y):
+        return [np.sin(v) * 2 + erf(v) for v in (y, y * 2)]
+
+    return f(x)
+
+
+def a_variable_bound_anew(x):
+    k = 1.0
+    g = lambda y: np.sin(y) * k + erf(y)  # noqa: E731 (a lambda is meant)
+    a = g(x)
+    k = 2.0
+    return a + g(x)
+
+
+def a_global_that_is_assigned(x):
+    def h(y):
+        global count
+        count = count + 1
+        return np.sin(y) * 2 + erf(y) * count
+
+    return h(x) + h(x)
+
+
+def a_return_in_a_loop(x):
+    def f(y):
+        for i in range(5):
+            if i == 3:
+                return np.sin(y) * i + erf(y)
+            y = y + 1
+        return y
+
+    return f(x) + f(x + 1)
+
+
+def a_context_and_keywords(x):
+    def f(y, /, *, k):
+        with np.errstate(all="ignore"):
+            z = np.log(y - 1) * k
+            return np.nan_to_num(z) + erf(y)
+
+    return f(x, k=2.0) * f(x * 3, k=1.0)
+
+
+PROGRAMS = [
+    lambdas_of_a_comprehension, recursion, functions_in_functions, a_generator_that_is_sent_to, a_generator_that_is_closed, all_kinds_of_arguments, a_class_inside, a_comprehension_inside, a_variable_bound_anew, a_global_that_is_assigned, a_return_in_a_loop, a_context_and_keywords,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_is_as_in_eager(program):
+    global count
+    jitted = tnp.jit(program)
+    for _ in range(4):
+        left = []
+        for f in (program, jitted):
+            log.clear()
+            count = 0
+            left.append((f(X), count, len(log)))
+        assert_same(left[1][0], left[0][0])
+        assert left[1][1:] == left[0][1:]
+
+
+def test_most_run_in_parts():
+    for program in (recursion, functions_in_functions, a_generator_that_is_sent_to, a_return_in_a_loop):
+        jitted = tnp.jit(program)
+        for _ in range(3):
+            jitted(X)
+        assert "in parts" in str(tnp.explain(jitted)), program.__name__

@@ -1,0 +1,159 @@
+"""Mappings of classes that inherit from ``dict``, such as configurations: what a program reads of one is an input, each by itself.
+
+Their classes have attributes and methods of their own, and read items as ``dict`` does. The program may not change them.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture import active
+from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.shadows import is_made_by_statement
+from tnp.capture.objects.twins import MISSING, class_attribute
+from tnp.capture.rewrite.code_origin import is_followed
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+
+__all__ = ["MappingReader", "is_read_as_dict", "reader_of"]
+
+#: methods that read, and that such a class has of ``dict`` or ``OrderedDict``
+_READING = ("__getitem__", "__contains__", "__iter__", "__len__", "get", "keys", "values", "items", "__getattribute__")
+_KEYS = frozenset((str, int, float, bool, bytes, type(None)))
+
+
+def is_read_as_dict(value: Any) -> bool:
+    """Whether a value is of a class of Python's that inherits from ``dict`` and reads items as that does."""
+    kind = type(value)
+    if not isinstance(value, dict) or kind in (dict, OrderedDict) or not is_made_by_statement(kind):
+        return False
+    if kind.__module__ == "collections" or class_attribute(kind, "__missing__") is not MISSING:
+        return False
+    own = [(getattr(dict, n, None), getattr(OrderedDict, n, None)) for n in _READING]
+    return all(class_attribute(kind, n) in known for n, known in zip(_READING, own))
+
+
+def reader_of(value: Any, inputs: Inputs) -> MappingReader | None:
+    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read."""
+    if not is_read_as_dict(value):
+        return None
+    inputs.guard_class(type(value))
+    return MappingReader(inputs)
+
+
+def _item(mapping: Any, key: Any) -> Any:
+    return dict.get(mapping, key, MISSING)
+
+
+def _attribute(mapping: Any, name: str) -> Any:
+    return object.__getattribute__(mapping, "__dict__").get(name, MISSING)
+
+
+class MappingReader:
+    """Reads a mapping for a program, which ``inputs`` are the inputs of."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        #: what was read, by the function that reads it and the key
+        self._read: dict[Any, Any] = {}
+
+    def _looked_up(self, of: Foreign, getter: Any, key: Any, text: str) -> Any:
+        """An item or an attribute, lifted; :data:`MISSING`, which is guarded, too."""
+        at = getter, type(key), key
+        if at not in self._read:
+            source, prologue = source_of(of), self._inputs.prologue
+            found = getter(real_value(of), key)
+            where = f"{prologue.constant(getter, 'look_up')}({source.expression}, {key!r})"
+            if found is MISSING:
+                prologue.guard(
+                    f"{where} is {prologue.constant(MISSING, 'missing')}", f"{source.description} has no {text}"
+                )
+                self._read[at] = MISSING
+            else:
+                self._read[at] = self._inputs.lift(found, Source(where, f"{source.description}{text}"))
+        return self._read[at]
+
+    def item(self, of: Foreign, key: Any) -> Any:
+        """``mapping[key]``."""
+        if type(key) not in _KEYS:
+            return NotImplemented
+        found = self._looked_up(of, _item, key, f"[{key!r}]")
+        if found is MISSING:
+            raise KeyError(key)
+        return found
+
+    def contains(self, of: Foreign, key: Any) -> Any:
+        """``key in mapping``."""
+        if type(key) not in _KEYS:
+            return NotImplemented
+        return self._looked_up(of, _item, key, f"[{key!r}]") is not MISSING
+
+    def _keys(self, of: Foreign) -> list[Any] | None:
+        keys = list(real_value(of))
+        if not all(type(k) is str for k in keys):
+            return None
+        source, prologue = source_of(of), self._inputs.prologue
+        prologue.guard(
+            f"list({source.expression}) == {prologue.constant(keys, 'keys')}",
+            f"{source.description} has the keys {keys}",
+        )
+        return keys
+
+    def iterate(self, of: Foreign) -> Any:
+        """``iter(mapping)``."""
+        keys = self._keys(of)
+        return NotImplemented if keys is None else iter(keys)
+
+    def length(self, of: Foreign) -> Any:
+        """``len(mapping)``."""
+        keys = self._keys(of)
+        return NotImplemented if keys is None else len(keys)
+
+    def truth(self, of: Foreign) -> Any:
+        """``bool(mapping)``."""
+        keys = self._keys(of)
+        return (
+            NotImplemented
+            if keys is None or class_attribute(type(real_value(of)), "__bool__") is not MISSING
+            else bool(keys)
+        )
+
+    def attribute(self, of: Foreign, name: str) -> Any:
+        """An attribute: one of the object, a property or a method of its class, or what its ``__getattr__`` gives."""
+        kind = type(real_value(of))
+        found = class_attribute(kind, name)
+        call = active.current().runtime.call
+        if isinstance(found, property):
+            return call(found.fget, of) if is_followed(found.fget) else NotImplemented
+        if name.startswith("__"):
+            return NotImplemented
+        own = self._looked_up(of, _attribute, name, f".{name}")
+        if own is not MISSING:
+            return own if not hasattr(type(found), "__set__") else NotImplemented
+        if is_followed(found):
+            return types.MethodType(found, of)
+        if found is MISSING:
+            look_up = class_attribute(kind, "__getattr__")
+            return call(look_up, of, name) if is_followed(look_up) else NotImplemented
+        return self._method(of, name) if name in ("get", "keys", "values", "items") else NotImplemented
+
+    def _method(self, of: Any, name: str) -> Any:
+        def get(key: Any, default: Any = None) -> Any:
+            return of[key] if key in of else default
+
+        def keys() -> Iterator[Any]:
+            return iter(of)
+
+        def values() -> list[Any]:
+            return [of[k] for k in keys()]
+
+        def items() -> list[tuple[Any, Any]]:
+            return [(k, of[k]) for k in keys()]
+
+        found: dict[str, Any] = {"get": get, "keys": keys, "values": values, "items": items}
+        return found[name]

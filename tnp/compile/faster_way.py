@@ -1,0 +1,115 @@
+"""Calls that may run compiled or eagerly: they run in whichever way takes less time.
+
+A program of few operations on small arrays may take longer than these: its guards, and the calls of its parts, cost some
+microseconds. Both ways give the same. So after some calls each way is timed, in turns, on the calls that come anyhow, and the
+faster one is kept. Only calls that are short are tried eagerly, and calls that turn out to be longer are compiled again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tnp.capture.guards.prologue import MISS
+from tnp.runtime import environment
+
+__all__ = ["IS_TRIED", "LONG_IN_PARTS", "LONG_PROGRAM", "FasterWay"]
+
+#: whether calls are tried eagerly at all
+IS_TRIED = environment.is_on("TNP_TRY_EAGER")
+#: compiled calls before any is timed
+WARM = 6
+#: calls of each way that are timed
+TIMED = 5
+#: how much longer compiled calls may take, for what the clock does not resolve
+TOLERANCE = 1.05
+#: seconds that an eager call costs more than calling the function
+OVERHEAD = 4e-7
+#: seconds of a compiled call above which eager, which may take many times as long, is not tried
+LONG_PROGRAM, LONG_IN_PARTS = 3e-4, 2e-3
+#: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
+SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
+
+
+class FasterWay:
+    """Runs calls compiled, or ``eagerly`` where that takes less time.
+
+    ``compiled`` gives :data:`MISS` where no program is valid. ``state()`` is another value when what is compiled has changed: then
+    all is tried again. ``settled()`` is called once calls are compiled for good.
+    """
+
+    def __init__(
+        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], *, long: float,
+        state: Callable[[], Any] | None = None, settled: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._compiled, self._eagerly, self._long = compiled, eagerly, long
+        self._state, self._settled = state, settled
+        self._start_over()
+        self._flips = 0
+
+    def _start_over(self) -> None:
+        self._tried = self._state() if self._state is not None else None
+        self._left = WARM if IS_TRIED else -1
+        #: the least times of compiled and of eager calls, and how many were timed
+        self._times = [math.inf, math.inf]
+        self._count = 0
+        #: what an eager call takes at most, once they are
+        self._limit = math.inf
+        self._slow = 0
+        self.is_eager = False
+
+    def __call__(self, *values: Any) -> Any:
+        if self._state is not None and self._tried != self._state():
+            self._start_over()
+        if self.is_eager:
+            start = time.perf_counter()
+            result = self._eagerly(*values)
+            if time.perf_counter() - start < self._limit:
+                self._slow = 0
+            else:
+                self._was_slow()
+            return result
+        if self._left < 0:
+            return self._compiled(*values)
+        self._left -= 1
+        return self._compiled(*values) if self._left >= 0 else self._timed(*values)
+
+    def _was_slow(self) -> None:
+        """Notes an eager call that took longer than it did: after some of them calls run compiled, and after the second time for good."""
+        self._slow += 1
+        if self._slow == SLOW:
+            self._flips += 1
+            self._start_over()
+            if self._flips > 1:
+                self._compile_for_good()
+
+    def _compile_for_good(self) -> None:
+        self.is_eager, self._left = False, -1
+        if self._settled is not None:
+            self._settled()
+
+    def _timed(self, *values: Any) -> Any:
+        """A call that is timed, the compiled ones first."""
+        times = self._times
+        self._left = 0
+        turn = self._count % 2 if self._count > 1 else 0
+        start = time.perf_counter()
+        result = (self._eagerly if turn else self._compiled)(*values)
+        times[turn] = min(times[turn], time.perf_counter() - start)
+        if result is MISS:
+            self._start_over()
+            return result
+        self._count += 1
+        compiled, eager = times
+        is_sure = self._count > 5 or eager > self._long  # a first call may take longer
+        if (self._count == 2 and compiled > self._long) or (2 * compiled < eager < math.inf and is_sure):
+            self._compile_for_good()
+        elif self._count > 2 * TIMED:
+            if compiled <= TOLERANCE * eager + OVERHEAD:
+                self._compile_for_good()
+            else:
+                self._limit = OTHER * eager + OTHER_SECONDS
+                self.is_eager = True
+        return result

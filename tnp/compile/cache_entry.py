@@ -31,10 +31,8 @@ class CallSignature:
     found_eager: int = 0
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
-    #: runs them in parts, and the choice between programs and eager, until programs are known to take less time
+    #: runs them in parts, or eagerly where that takes less time
     in_parts: FasterWay | None = None
-    choice: FasterWay | None = None
-    has_chosen: bool = False
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
 

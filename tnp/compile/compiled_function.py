@@ -306,8 +306,6 @@ class Jitted(EagerCalls):
         for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = () if is_switched else (*(e.run for e in entries if e.form is form), *last)
-            if not is_switched and type(self) is Jitted and self._may_choose_eager(form):
-                form.runs = (self._choice_of(form), *form.runs)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def uses(self, executor: Any) -> bool:

@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tnp.capture.guards.prologue import MISS, Prologue
+from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import LONG_IN_PARTS, LONG_PROGRAM, FasterWay
+from tnp.compile.faster_way import FasterWay
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
-from tnp.core.devices import cpu
 from tnp.core.errors import (
     EagerFallbackWarning,
     InternalError,
@@ -26,7 +25,6 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
-from tnp.core.proxies import TensorProxy
 from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
@@ -207,7 +205,6 @@ class EagerCalls:
                 form.in_parts = FasterWay(
                     lambda *values: form.apply(points.function(), values),
                     lambda *values: form.apply(whole, values),
-                    long=LONG_IN_PARTS,
                     state=lambda: points.version,
                 )
             return form.in_parts
@@ -216,43 +213,6 @@ class EagerCalls:
             return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
 
         return run
-
-    def _may_choose_eager(self, form: CallSignature) -> bool:
-        """Whether calls may run eagerly where that takes less time than their programs."""
-        mine = [e for e in self._entries if e.form is form]
-        is_left_to_programs = (
-            form.has_chosen or form.last_resort is not None or self._strict or self._around is not None
-        )
-        if is_left_to_programs or not mine or check.enabled() or self._cudagraphs or self._checks_nans:
-            return False
-        if any(e.training is not None or e.prologue.moves_arrays for e in mine):
-            return False
-        arrays = (p for e in mine for t in e.traces[:1] for p in t.args if isinstance(p, TensorProxy))
-        return all(p.device == cpu for p in arrays)  # of others, calls return before they have computed
-
-    def _choice_of(self, form: CallSignature) -> FasterWay:
-        def compiled(*values: Any) -> Any:
-            for run in form.runs[1:]:
-                result = run(*values)
-                if result is not MISS:
-                    return result
-            return MISS
-
-        def settled() -> None:
-            with KEEPING:
-                form.has_chosen, form.choice = True, None
-                self._set_entries(self._entries)
-
-        if form.choice is None:
-            function = self.__tnp_function__
-            form.choice = FasterWay(
-                compiled,
-                lambda *values: form.apply(function, values),
-                long=LONG_PROGRAM,
-                state=lambda: 0 if self._points is None else self._points.version,
-                settled=settled,
-            )
-        return form.choice
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

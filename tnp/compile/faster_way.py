@@ -1,8 +1,9 @@
-"""Calls that may run compiled or eagerly: they run in whichever way takes less time.
+"""Functions that run in parts: their calls run in parts or eagerly, whichever takes less time.
 
-A program of few operations on small arrays may take longer than these: its guards, and the calls of its parts, cost some
-microseconds. Both ways give the same. So after some calls each way is timed, in turns, on the calls that come anyhow, and the
-faster one is kept. Only calls that are short are tried eagerly, and calls that turn out to be longer are compiled again.
+The calls of parts, and their guards, cost some microseconds, which few operations on small arrays may not be worth. So after some
+calls each way is timed, in turns, on the calls that come anyhow, and the faster one is kept. Only calls that are short are tried
+eagerly, and calls that turn out to be longer are compiled again. A function that is compiled whole has no choice: its results are the
+same bits in all calls.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tnp.capture.guards.prologue import MISS
+from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["IS_TRIED", "LONG_IN_PARTS", "LONG_PROGRAM", "FasterWay"]
+__all__ = ["IS_TRIED", "FasterWay"]
 
 #: whether calls are tried eagerly at all
 IS_TRIED = environment.is_on("TNP_TRY_EAGER")
@@ -28,7 +29,7 @@ TOLERANCE = 1.05
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 4e-7
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
-LONG_PROGRAM, LONG_IN_PARTS = 3e-4, 2e-3
+LONG = 2e-3
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
@@ -36,22 +37,17 @@ SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 class FasterWay:
     """Runs calls compiled, or ``eagerly`` where that takes less time.
 
-    ``compiled`` gives :data:`MISS` where no program is valid. ``state()`` is another value when what is compiled has changed: then
-    all is tried again. ``settled()`` is called once calls are compiled for good.
+    ``state()`` is another value when what is compiled has changed: then all is tried again.
     """
 
-    def __init__(
-        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], *, long: float,
-        state: Callable[[], Any] | None = None, settled: Callable[[], None] | None = None,
-    ) -> None:  # fmt: skip
-        self._compiled, self._eagerly, self._long = compiled, eagerly, long
-        self._state, self._settled = state, settled
+    def __init__(self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any]) -> None:
+        self._compiled, self._eagerly, self._state = compiled, eagerly, state
         self._start_over()
         self._flips = 0
 
     def _start_over(self) -> None:
-        self._tried = self._state() if self._state is not None else None
-        self._left = WARM if IS_TRIED else -1
+        self._tried = self._state()
+        self._left = WARM if IS_TRIED and not check.enabled() else -1
         #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
         self._count = 0
@@ -61,7 +57,7 @@ class FasterWay:
         self.is_eager = False
 
     def __call__(self, *values: Any) -> Any:
-        if self._state is not None and self._tried != self._state():
+        if self._tried != self._state():
             self._start_over()
         if self.is_eager:
             start = time.perf_counter()
@@ -87,8 +83,6 @@ class FasterWay:
 
     def _compile_for_good(self) -> None:
         self.is_eager, self._left = False, -1
-        if self._settled is not None:
-            self._settled()
 
     def _timed(self, *values: Any) -> Any:
         """A call that is timed, the compiled ones first."""
@@ -98,13 +92,10 @@ class FasterWay:
         start = time.perf_counter()
         result = (self._eagerly if turn else self._compiled)(*values)
         times[turn] = min(times[turn], time.perf_counter() - start)
-        if result is MISS:
-            self._start_over()
-            return result
         self._count += 1
         compiled, eager = times
-        is_sure = self._count > 5 or eager > self._long  # a first call may take longer
-        if (self._count == 2 and compiled > self._long) or (2 * compiled < eager < math.inf and is_sure):
+        is_sure = self._count > 5 or eager > LONG  # a first call may take longer
+        if (self._count == 2 and compiled > LONG) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
             if compiled <= TOLERANCE * eager + OVERHEAD:

@@ -230,8 +230,8 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
 
 def _choice(form: CallSignature) -> list[str]:
     """Whether calls that could run compiled do not."""
-    chosen = (form.in_parts, form.choice)
-    return ["  for now they run eagerly, which takes less time"] if any(c and c.is_eager for c in chosen) else []
+    is_eager = form.in_parts is not None and form.in_parts.is_eager
+    return ["  for now they run eagerly, which takes less time"] if is_eager else []
 
 
 def _parts(points: ResumePoints, seen: set[int], times: PartTimes | None = None) -> list[str]:

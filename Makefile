@@ -30,6 +30,10 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[bench]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
@@ -64,9 +68,11 @@ lint: $(VENV)/.test  ## style, types of the core and of what users import, the w
 bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.test  ## writes docs/architecture.md and docs/numpy_coverage.md anew
+docs: $(VENV)/.docs  ## writes docs/architecture.md and docs/numpy_coverage.md anew, and builds the site into out/site
 	$(BIN)/python docs/make_architecture.py
 	$(BIN)/python docs/make_numpy_coverage.py
+	$(BIN)/python docs/make_site.py
+	@echo 'The site is out/site/index.html.'
 
 clean:
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """Makes docs/images: the drawing of a trace (which needs graphviz's ``dot``), and the chart of the benchmarks' results.
 
-    python docs/make_pictures.py
+python docs/make_pictures.py
 """
 
 from __future__ import annotations

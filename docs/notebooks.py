@@ -72,8 +72,8 @@ del warnings, tnp
 @contextmanager
 def kernel() -> Iterator[Any]:
     """A kernel of this interpreter, which notebooks may run in one after another."""
-    from jupyter_client.manager import KernelManager
     from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import KernelManager
 
     with tempfile.TemporaryDirectory() as folder:
         manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")
@@ -84,6 +84,7 @@ def kernel() -> Iterator[Any]:
             yield manager
         finally:
             manager.shutdown_kernel(now=True)
+            manager.context.destroy(linger=0)
 
 
 def run(made: NotebookNode, manager: Any) -> NotebookNode:
@@ -95,7 +96,11 @@ def run(made: NotebookNode, manager: Any) -> NotebookNode:
     from nbformat.v4 import new_code_cell
 
     made.cells.insert(0, new_code_cell(FIRST.strip(), id="first"))
-    NotebookClient(made, km=manager, timeout=120).execute()
+    client = NotebookClient(made, km=manager, timeout=120)
+    try:
+        client.execute()
+    finally:
+        client.kc.stop_channels()
     del made.cells[0]
     return made
 

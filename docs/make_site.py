@@ -97,7 +97,8 @@ def tree(pages: list[str], *, hidden: bool = True) -> str:
 
 def notes(text: str) -> list[str]:
     """The pages that the index of a folder links to, on the site."""
-    return [place(target(m[1], "docs/notes/README.md")) for m in LINK.finditer(text)]
+    found = [place(target(m[1], "docs/notes/README.md")) for m in LINK.finditer(text)]
+    return [p for p in found if p.startswith("notes/")]
 
 
 def drawing(mermaid: re.Match[str]) -> str:
@@ -132,7 +133,7 @@ def write_pages(gallery: Callable[[], dict[str, str | bytes]]) -> None:
         if isinstance(text, bytes):
             (PAGES / name).write_bytes(text)
         else:
-            text = text.replace("\n\n```\n", "\n```\n")  # doctest wants an empty line after an output
+            text = re.sub(r"(\n<BLANKLINE>)?\n\n```\n", "\n```\n", text)  # doctest wants an empty line after an output
             text = re.sub(r"^```mermaid\n(.*?)```", drawing, text, flags=re.DOTALL | re.MULTILINE)
             (PAGES / name).write_text(text)
 

@@ -68,9 +68,11 @@ lint: $(VENV)/.test  ## style, types of the core and of what users import, the w
 bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.docs  ## writes docs/architecture.md and docs/numpy_coverage.md anew, and builds the site into out/site
-	$(BIN)/python docs/make_architecture.py
-	$(BIN)/python docs/make_numpy_coverage.py
+# make_pictures.py needs graphviz, and its pictures change with the results of benchmarks alone.
+GENERATED = $(filter-out docs/make_site.py docs/make_pictures.py,$(sort $(wildcard docs/make_*.py)))
+
+docs: $(VENV)/.docs  ## writes the pages that docs/make_*.py make anew, and builds the site into out/site
+	set -e; for page in $(GENERATED); do $(BIN)/python $$page; done
 	$(BIN)/python docs/make_site.py
 	@echo 'The site is out/site/index.html.'
 

@@ -30,6 +30,10 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[bench]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
@@ -64,11 +68,13 @@ lint: $(VENV)/.test  ## style, types of the core and of what users import, the w
 bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
 	$(BIN)/python benchmarks/run.py
 
-docs: $(VENV)/.test  ## writes the pages that are made of code: docs/architecture.md, docs/environment.md, the pages of coverage
-	$(BIN)/python docs/make_architecture.py
-	$(BIN)/python docs/make_numpy_coverage.py
-	$(BIN)/python docs/make_scipy_coverage.py
-	$(BIN)/python docs/make_environment.py
+# make_pictures.py needs graphviz, and its pictures change with the results of benchmarks alone.
+GENERATED = $(filter-out docs/make_site.py docs/make_pictures.py,$(sort $(wildcard docs/make_*.py)))
+
+docs: $(VENV)/.docs  ## writes the pages that docs/make_*.py make anew, and builds the site into out/site
+	set -e; for page in $(GENERATED); do $(BIN)/python $$page; done
+	$(BIN)/python docs/make_site.py
+	@echo 'The site is out/site/index.html.'
 
 clean:
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

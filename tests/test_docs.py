@@ -41,18 +41,71 @@ def modules():
             yield info.name
 
 
+@pytest.fixture
+def parts_are_warned_of():
+    """In place of the suite's: pages and docstrings show what users see, and they see no warning of a call that runs in parts."""
+
+
 @pytest.mark.parametrize("name", ["tnp", *modules()])
 def test_docstrings(name):
     failures, _ = doctest.testmod(importlib.import_module(name))
     assert failures == 0
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: str(p.relative_to(ROOT))
-)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+#: blocks that are no program by themselves, by a line of them
+FRAGMENTS = {"gpu.md": "cudagraphs=True"}
+
+
+def needs_torch(text):
+    return re.search(r"\b(import torch|torch\.\w+\()", text) and importlib.util.find_spec("torch") is None
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_pages(path):
+    if needs_torch(path.read_text()):
+        pytest.skip("it uses PyTorch")
     failures, _ = doctest.testfile(str(path), module_relative=False)
     assert failures == 0
+
+
+def programs(text):
+    """A page's blocks of Python without prompts."""
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        if not block.lstrip().startswith(">>>"):
+            yield block
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_programs_of_pages(path):
+    """Blocks of Python without prompts run in order, in one namespace for the page."""
+    names = {"__name__": path.stem}
+    for block in programs(path.read_text()):
+        if not (path.name in FRAGMENTS and FRAGMENTS[path.name] in block):
+            exec(compile(block, str(path), "exec"), names)
+
+
+def test_the_check_of_programs_finds_them():
+    assert list(programs("```python\nx = 1\n```\n\n```python\n>>> 1\n1\n```\n")) == ["x = 1\n"]
+
+
+def commands(text):
+    """The commands of a page's blocks for the shell."""
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield line.removeprefix("$ ").partition("  #")[0].strip()
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_name_what_exists(path):
+    for command in commands(path.read_text()):
+        for module in re.findall(r"python -m (tnp[\w.]*)", command):
+            assert importlib.util.find_spec(module) is not None, command
+        for file in re.findall(r"python ((?:docs|examples|benchmarks|tools)/[\w/]+\.py)", command):
+            assert (ROOT / file).exists(), command
+        for extra in re.findall(r"pip install '?\.\[(\w+)\]", command):
+            assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text(), command
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,11 @@ def _is_library_file(filename: str) -> bool:
     if filename.startswith("<frozen "):
         return True
     path = os.path.realpath(filename)
+    if path.startswith(_TESTING_FOLDER):  # also if tnp is installed
+        return False
     if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
         return True
-    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
+    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
 
 
 def is_user_function(f: Any) -> bool:

@@ -36,7 +36,7 @@ middle = time.perf_counter()
 expected = scores(a, b, 2.0, -3.0, -4.0)
 end = time.perf_counter()
 print("equal:", np.array_equal(table, expected))
-print("at least 10 times as fast as Python:", end - middle > 10 * (middle - start))
+print(f"tnp {middle - start:.4f} s, Python {end - middle:.4f} s")
 
 # %%
 figure, ax = plt.subplots(figsize=(5, 5))

@@ -131,6 +131,7 @@ class Config:
     log = _Text("TNP_LOG", logs.turn_on_only)
     num_threads = _Count("TNP_NUM_THREADS", _set_threads, value=_threads)
     recompile_limit = _Count("TNP_RECOMPILE_LIMIT")
+    try_eager = _Switch("TNP_TRY_EAGER")
     disable_cache = _Switch("TNP_DISABLE_CACHE")
     cache_dir = _Text("TNP_CACHE_DIR", value=_cache_folder)
     cache_size = _Count("TNP_CACHE_SIZE")

@@ -357,16 +357,19 @@ def _key(x: Any) -> Any:
 
 def _result(x: Any) -> Any:
     """What the function returns, as :func:`_output`; an error says which of several results it is about."""
-    made: list[Any] = []
     try:
-        if type(x) is not tuple:
-            return _output(x)
-        for y in x:
-            made.append(_output(y))
-        return tuple(made)
+        return _output(x)
     except NeedsEager as error:
-        error.result = len(made) if type(x) is tuple else -1
+        error.result = next((i for i, y in enumerate(x) if _is_no_output(y)), -1) if type(x) is tuple else -1
         raise
+
+
+def _is_no_output(x: Any) -> bool:
+    try:
+        _output(x)
+    except NeedsEager:
+        return True
+    return False
 
 
 def _output(x: Any) -> Any:

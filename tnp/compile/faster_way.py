@@ -16,10 +16,8 @@ from typing import Any
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["IS_TRIED", "FasterWay"]
+__all__ = ["FasterWay"]
 
-#: whether calls are tried eagerly at all
-IS_TRIED = environment.is_on("TNP_TRY_EAGER")
 #: compiled calls before any is timed
 WARM = 6
 #: calls of each way that are timed
@@ -47,7 +45,7 @@ class FasterWay:
 
     def _start_over(self) -> None:
         self._tried = self._state()
-        self._left = WARM if IS_TRIED and not check.enabled() else -1
+        self._left = WARM if environment.is_on("TNP_TRY_EAGER") and not check.enabled() else -1
         #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
         self._count = 0

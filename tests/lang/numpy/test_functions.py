@@ -226,7 +226,7 @@ def test_a_broadcast_constant_is_memory_of_its_own():
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda x: np.rec.array([(1, 2.0)])["f1"] + x[0, 0], "it makes a recarray"),
+        (lambda x: np.rec.array([(1, 2.0)])["f1"] + x[0, 0], "a recarray"),
         (lambda x: np.less(x, x, dtype=object).shape, "dtype object"),
     ],
 )

@@ -1,7 +1,7 @@
 """The verifier of the loop IR: what must hold of a kernel before it becomes code (under ``TNP_CHECK=1``, and in the tests).
 
-Each buffer but the inputs is written as a whole by one statement at most, before anything reads an element. Other statements may write
-to parts of it, each to different elements at different points of its loops. What uses an element stands behind what writes it, in the order of the statements
+Each buffer but the inputs is written before anything reads an element. A statement writes to different elements of a buffer, all or some,
+at different points of its loops. What uses an element stands behind what writes it, in the order of the statements
 (:mod:`.dependence`). All expressions have the types of the table of elementwise prims. Indices lie within their buffers for all sizes that the symbols may
 have, or, where that follows from what the program relies on besides, for the sizes of the call being traced.
 """
@@ -143,7 +143,7 @@ class _Verifier:
             _check(same, f"{name} is read in the loops that write it, where another point may write")
 
     def _place(self, s: Statement, loops: Sequence[Var]) -> None:
-        """A statement writes different elements of a buffer at different points: all of them, once, or a part."""
+        """A statement writes different elements of a buffer at different points: all of them, or a part."""
         name = s.buffer.name
         _check(s.buffer in self.known and s.buffer.role != "input", f"{name} is not the kernel's to write")
         _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
@@ -170,8 +170,6 @@ class _Verifier:
             is_whole = is_whole and whole
         _check(not left, f"the points of {left} write one element of {name}")
         _check(is_whole or isinstance(s, Store), f"{name} is made in part")
-        again = is_whole and s.buffer in self.made and s.buffer.role != "inout"
-        _check(not again, f"{name} is written twice")
 
     # Expressions
 

@@ -569,3 +569,12 @@ def test_put_into_a_scalar_does_nothing():
 
     for g in (f, raises):
         check(g, (np.ones(2), np.complex128(2)), (np.ones(2), np.float32(3)))
+
+
+def test_weights_that_may_not_fit():
+    def f(a, w):
+        w = np.average(a[a > 0], weights=w)
+        a **= 2
+        return w
+
+    check(f, *((np.array([0.0, *range(n)]), np.arange(1.0, 4)) for n in (4, 3, 4, 5)))

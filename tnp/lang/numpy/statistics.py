@@ -42,8 +42,10 @@ __all__ = [
 def _fitting_weights(weights: Any, a: TensorProxy, axis: Any) -> TensorProxy:
     """Weights that broadcast against ``a``: of its shape, or of that of the dimensions that are averaged."""
     given = as_array(weights)
-    if sizes.shapes_equal(given.shape, a.shape) is not False:
+    is_same = sizes.shapes_equal(given.shape, a.shape)
+    if is_same:
         return given
+    check(is_same is False, lambda: "whether its weights fit is known only when the program runs", NeedsOpaque)
     check(axis is not None, lambda: "Axis must be specified when shapes of a and weights differ.", TypeError)
     dims = axes(a.ndim, axis)
     check(

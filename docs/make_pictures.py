@@ -33,6 +33,7 @@ def trace() -> None:
 
     top(np.linspace(-1, 1, 1000))
     source = tnp.draw(tnp.last_traces(top)[-1]).replace("{", "{\n  rankdir=LR; ranksep=0.35;", 1)
+    source = source.replace(f"{ROOT.resolve()}/", "")
     subprocess.run(["dot", "-Tsvg", "-o", str(IMAGES / "trace.svg")], input=source, text=True, check=True)
 
 

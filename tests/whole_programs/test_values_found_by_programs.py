@@ -1,7 +1,9 @@
 """Values, dtypes and sizes that random programs of the whole language (``tests/fuzzing/run.py``) found to be wrong."""
 
 import itertools
+import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -413,3 +415,13 @@ def test_an_array_filled_with_a_number_or_a_scalar():
 
     for dtype in (float, int, np.float32):
         check(f, *((np.zeros(3, dtype), np.array([v])) for v in (0.5, 2.5, 0.5)))
+
+
+def test_the_floor_of_a_complex_scalar():
+    def f(a):
+        return math.floor(a.max())
+
+    jitted = tnp.jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(jitted(np.ones(3, np.complex64)), f(np.ones(3, np.complex64)))

@@ -35,7 +35,7 @@ from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
-from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
+from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_sealed, view_of_all
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, TracedSize
@@ -381,6 +381,7 @@ def _output(x: Any) -> Any:
     if kind is Foreign:
         return inputs.object_proxy(source_of(x), type(real_value(x)))
     if kind is TracedArray:
+        check_repeats_nothing(x)
         return _array_output(x, inputs)
     if kind in (TracedNumber, TracedObject):
         return x.proxy

@@ -423,3 +423,12 @@ BROKEN = {
 def test_a_kernel_that_breaks_a_rule(message):
     with pytest.raises(TraceCheckError, match=message):
         verify(kernel_of(BROKEN[message]))
+
+
+def test_points_of_nests_that_share_rows(interpreted):
+    def f(u, v):
+        w = np.fliplr(np.around(u - v))
+        w /= 7
+        return w
+
+    check_writes(f, [(numbers(*s), numbers(*s[::-1]).reshape(s)) for s in ((2, 4), (2, 3), (50, 60))], interpreted)

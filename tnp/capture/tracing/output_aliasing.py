@@ -21,6 +21,7 @@ from tnp.core.views import Path, Returns, Step, collect_prims, prim_chain, read_
 
 __all__ = [
     "another_handle",
+    "check_repeats_nothing",
     "fresh_handle",
     "is_sealed",
     "mark_shared",
@@ -218,6 +219,13 @@ class _ReadOnly(Storage):
         if self.sealed or not self.value.lang.library.repeats_writably:
             return read_only(self.value)
         return NeedsEager("it writes to what np.broadcast_arrays repeats, which NumPy only warns of")
+
+
+def check_repeats_nothing(x: TracedArray) -> None:
+    """Raises :class:`NeedsEager` for a result of ``np.broadcast_arrays``: it may be written to, which changes what it repeats."""
+    storage = x.storage
+    if type(storage) is _ReadOnly and not storage.sealed and storage.value.lang.library.repeats_writably:
+        raise NeedsEager("it returns what np.broadcast_arrays repeats")
 
 
 def _warns_of_writing(bsyms: Sequence[BoundSymbol]) -> bool:

@@ -270,11 +270,16 @@ class TracedArray:
             raise self._needs_value(what)
         return self._asked(what)
 
+    def _real(self, what: str) -> Any:
+        if self._element_type.kind == "c":
+            raise NeedsEager(f"it takes {what} of a complex number, of which NumPy warns")
+        return self._single(what)
+
     def __float__(self) -> float:
-        return float(self._single("float()"))
+        return float(self._real("float()"))
 
     def __int__(self) -> int:
-        return int(self._single("int()"))
+        return int(self._real("int()"))
 
     def __complex__(self) -> complex:
         return complex(self._single("complex()"))

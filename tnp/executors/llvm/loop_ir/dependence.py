@@ -60,10 +60,10 @@ def may_share_a_point(first: Statement, second: Statement) -> bool:
 
 
 def may_share_loops(first: Statement, second: Statement, loops: Iterable[Var], names: Mapping[Var, Var]) -> bool:
-    """Whether all conflicts are in one iteration of ``loops``, the first statement's, as those in buffers of a row are. ``names`` has the
+    """Whether all conflicts are in one iteration of ``loops``, the first statement's, as those in buffers of a row or a point are. ``names`` has the
     first's variables for the second's."""
     for buffer, a, b in conflicts(first, second):
-        if buffer.role == "row":
+        if buffer.role in ("row", "point"):
             continue
         named = tuple(i.renamed(names) for i in b)
         if disjoint(a, named):

@@ -38,7 +38,7 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
 test: $(VENV)/.test  ## all tests
-	@echo 'Running all tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 8 minutes on 2 cores.'
+	@echo 'Running all tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 9 minutes on 2 cores.'
 	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed

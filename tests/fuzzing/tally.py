@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from typing import Any
@@ -27,7 +28,10 @@ class Tally:
         entries = [entry for entry, _ in programs_of(jitted)]
         eager = [entry.eager_reason for entry in entries if entry.eager_reason is not None]
         eager = [reason for reason in eager if " runs eagerly: " in reason]  # others raise what eager raises
-        if not eager and all(entry.eager_reason is not None for entry in entries):
+        in_parts = any(" runs in parts: " in (entry.eager_reason or "") for entry in entries)
+        if not eager and in_parts:
+            self.outcomes["in parts"] += 1
+        elif not eager and all(entry.eager_reason is not None for entry in entries):
             self.outcomes["raises"] += 1
         elif eager:
             self.outcomes["eager"] += 1
@@ -36,10 +40,12 @@ class Tally:
             self.outcomes["with opaque calls" if "opaque call:" in str(tnp.explain(jitted)) else "compiled"] += 1
 
     def check(self, floor: float) -> None:
-        """Raises ``AssertionError`` if a smaller share than ``floor`` of the functions was compiled, opaque calls included."""
+        """Raises ``AssertionError`` if a smaller share than ``floor`` of the functions was compiled, opaque calls and parts included, and
+        chance does not explain it."""
         count = sum(self.outcomes.values()) - self.outcomes["raises"]
-        compiled = self.outcomes["compiled"] + self.outcomes["with opaque calls"]
-        least = floor * count if count >= ENOUGH else 1  # of few, chance decides
+        compiled = sum(self.outcomes[kind] for kind in ("compiled", "with opaque calls", "in parts"))
+        chance = 2 * math.sqrt(floor * (1 - floor) * count)  # two standard deviations
+        least = floor * count - chance if count >= ENOUGH else 1  # of few, chance decides
         assert count and compiled >= least, f"{compiled} of {count} programs were compiled\n{self}"
 
     def __str__(self) -> str:

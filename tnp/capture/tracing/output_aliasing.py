@@ -199,10 +199,12 @@ def may_share(storage: Storage) -> list[Storage]:
 class _ReadOnly(Storage):
     """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
 
-    __slots__ = ("base", "sealed")
+    __slots__ = ("base", "is_new", "sealed")
 
-    def __init__(self, base: Storage, *, sealed: bool) -> None:
+    def __init__(self, base: Storage, *, sealed: bool, is_new: bool = False) -> None:
         self.base = base
+        #: whether it repeats what an operation made of numbers: as a result of the program it is an array that repeats nothing
+        self.is_new = is_new
         #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now
         self.sealed = sealed
         self.maybe_shared = []
@@ -222,9 +224,9 @@ class _ReadOnly(Storage):
 
 
 def check_repeats_nothing(x: TracedArray) -> None:
-    """Raises :class:`NeedsEager` for a result of ``np.broadcast_arrays``: it may be written to, which changes what it repeats."""
+    """Raises :class:`NeedsEager` for what ``np.broadcast_arrays`` makes of numbers: it may be written to, which changes what it repeats."""
     storage = x.storage
-    if type(storage) is _ReadOnly and not storage.sealed and storage.value.lang.library.repeats_writably:
+    if type(storage) is _ReadOnly and storage.is_new and storage.value.lang.library.repeats_writably:
         raise NeedsEager("it returns what np.broadcast_arrays repeats")
 
 
@@ -238,6 +240,7 @@ def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
     producers: dict[str, BoundSymbol] = {}
     collect_prims(bsyms, producers)
     maker = producers.get(made._proxy.name)
-    if (maker is None or not repeats(maker)) and not _warns_of_writing(bsyms):
+    is_repeated = maker is not None and repeats(maker)
+    if not is_repeated and not _warns_of_writing(bsyms):
         return made
-    return TracedArray(_ReadOnly(made.storage, sealed=False), made.path, made._proxy, made._strides)
+    return TracedArray(_ReadOnly(made.storage, sealed=False, is_new=is_repeated), made.path, made._proxy, made._strides)

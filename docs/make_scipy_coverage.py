@@ -2,9 +2,9 @@
 
 *Native*: defined in the SciPy language (``tnp.lang.scipy``) in terms of other operations, with gradients. Of a class:
 objects that the program is given are evaluated so. *Call*: a call of SciPy's own function, an operation of the program
-like others, also in loops and branches; some have gradients. *Guarded call*: its result's dtype or shape depends on values. It is compared
-with what a dry run gave, and does not stand in loops. *Python*: Python runs the statement, and the rest of the function
-is compiled around it.
+like others, also in loops and branches; some have gradients. *Guarded call*: its result's dtype or shape depends on
+values. It is compared with what a dry run gave, and does not stand in loops. *Python*: Python runs the statement, and
+the rest of the function is compiled around it.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "out" / "pages"
@@ -84,7 +85,7 @@ def files() -> dict[str, str]:
     return found
 
 
-def contents() -> list[dict[str, object]]:
+def contents() -> list[dict[str, Any]]:
     """The parts of the site, as ``docs/contents.toml`` has them."""
     return tomllib.loads((ROOT / "docs" / "contents.toml").read_text())["part"]
 
@@ -119,7 +120,7 @@ def write_pages(gallery: Callable[[], dict[str, str | bytes]]) -> None:
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir(parents=True)
     made: dict[str, str | bytes] = {}
-    listed = {place(posixpath.normpath(f"docs/{p}")) for part in contents() for p in part["pages"]}  # type: ignore[attr-defined]
+    listed = {place(posixpath.normpath(f"docs/{p}")) for part in contents() for p in part["pages"]}
     for path, text in files().items():
         is_picture = path.endswith((".png", ".svg"))
         there = place(path)
@@ -142,8 +143,8 @@ def parts(made: dict[str, str | bytes]) -> str:
     """Adds the tables of contents to the first pages of the parts in ``made``; returns the one of all parts."""
     names = []
     for part in contents():
-        pages = [place(posixpath.normpath(f"docs/{p}")) for p in part["pages"]]  # type: ignore[attr-defined]
-        pages = [p for p in pages if p in made or p not in part.get("later", [])]  # type: ignore[operator]
+        pages = [place(posixpath.normpath(f"docs/{p}")) for p in part["pages"]]
+        pages = [p for p in pages if p in made or p not in part.get("later", [])]
         if part["title"] == "Gallery":
             pages = [p for p in re.findall(r"\((\w+\.md)\)", str(made["gallery/index.md"])) if f"gallery/{p}" in made]
             pages = [f"gallery/{p}" for p in pages]

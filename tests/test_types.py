@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PROGRAMS = ("typed_programs.py", "typed_modules.py")
-#: its own name, and that of a build of it that brings its Node.js along
+#: pyright's command, or that of basedpyright, a build that includes Node.js
 PYRIGHT = shutil.which("pyright") or shutil.which("basedpyright")
 
 

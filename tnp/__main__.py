@@ -166,7 +166,7 @@ def run(script: str, arguments: list[str]) -> None:
 
 
 def explain(script: str, arguments: list[str]) -> None:
-    """Runs a script as Python would, and then explains each function that it jitted and called, in the order in which it jitted them."""
+    """Runs a script as Python would, then explains the jitted functions that it called, in order of creation."""
     with _as_main(script, arguments):
         made: list[compiled_function.Jitted] = []
         compiled_function.recorded.append(made)

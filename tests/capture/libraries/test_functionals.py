@@ -23,7 +23,7 @@ def compiled(f, *args):
 
 
 def not_whole(f, *args):
-    """The same for what is left to Python."""
+    """Compares a call that Python runs with eager."""
     jitted = tnp.jit(f)
     with pytest.warns(tnp.EagerFallbackWarning):
         assert_same(jitted(*args), f(*args))

@@ -52,7 +52,7 @@ def _each(first: int, count: Any, call: Callable[[Any], None]) -> None:
 
 
 def _dtype_of(x: Any) -> np.dtype[Any]:
-    """The dtype of a value that is stored. Raises :class:`NeedsEager` for what is no number."""
+    """The dtype of a value that is stored. Raises :class:`NeedsEager` for other values than numbers and arrays."""
     if type(x) is TracedArray:
         return to_numpy_dtype(x._element_type)
     if type(x) is TracedNumber:
@@ -190,7 +190,7 @@ def _by_signature(function: Any, args: list[Any], signature: str, otypes: Any) -
 
 
 def _filled(call: Callable[[Any], Any], first: Sequence[Any], dtypes: list[np.dtype[Any]], count: Any) -> list[Any]:
-    """The results of ``call(i)`` below each other, of which ``first`` are those of 0."""
+    """Stacks the results of ``call(i)``; ``first`` is that of ``call(0)``."""
     shapes = [tuple(_shape_of(x)) for x in first]
     outs = [_empty((count, *shape), d) for shape, d in zip(shapes, dtypes)]
 

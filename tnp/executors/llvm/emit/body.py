@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STACK_BYTES", "Body", "Part", "copy_bytes", "entry", "set_bytes"]
 
-#: iterations of an innermost loop that is written out
-UNROLLED = 8
+#: iterations of an innermost loop that is written out, and its instructions then, at most: LLVM vectorises the loop around it in a time
+#: that may double with each of them that depends on two others
+UNROLLED, UNROLLED_SIZE = 8, 512
 #: memory of a nest or a kernel that lives on the stack
 STACK_BYTES = 64 * 1024
 
@@ -132,6 +133,7 @@ class Body:
         code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp ne i64 {following}, {last}")
         short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED and not masked
+        short = short and int(last) * (len(code.lines) - at) <= UNROLLED_SIZE
         kinds: list[str | int] = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
         if masked:
             kinds, width = [1, "masked"], masked

@@ -1,6 +1,7 @@
 """Every pass of a test's compilation is checked by the trace checker (of the many tests of operators, on one executor); random tests are
 the same at every run of CI."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -23,6 +24,12 @@ if importlib.util.find_spec("hypothesis") is not None:  # machines with a GPU ma
     settings.register_profile("ci", derandomize=True)
     if os.environ.get("CI"):
         settings.load_profile("ci")
+
+
+def pytest_collection_finish():
+    """What is there before the first test is no garbage: collections need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -52,6 +52,8 @@ __all__ = [
 
 #: the least value of a symbolic size
 LEAST = 2
+#: values of a number that may get a program each
+FEW = 4
 #: operations in the expression of a number, at most: Python reads 200 nested parentheses
 LONGEST = 150
 
@@ -63,6 +65,8 @@ class Relations:
         self._conditions: dict[str, None] = {}
         #: the symbols of the call
         self.symbols: list[NumberProxy] = []
+        #: by its expression, the first number that no linear form describes: a quotient, a remainder, a product
+        self.atoms: dict[str, NumberProxy] = {}
         #: the numbers that have to have the values that they had in that call
         self._fixed: list[NumberProxy] = []
 
@@ -76,8 +80,8 @@ class Relations:
         return number
 
     def specialized(self) -> list[NumberProxy]:
-        """The symbols that decide a number which the program fixes to one value."""
-        names = {root.name for number in self._fixed for root in roots(number)}
+        """The symbols that decide a number which the program fixes to one of many values."""
+        names = {root.name for number in self._fixed if not _has_few_values(number) for root in roots(number)}
         return [n for n in self.symbols if n.name in names]
 
     def fix(self, number: NumberProxy) -> None:
@@ -86,7 +90,7 @@ class Relations:
             return
         if number.python_type is bool:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
-        else:
+        elif intervals.linear(number).interval() != (number.value, number.value):
             self._conditions[f"{number.text} == {number.value!r}"] = None
             self._fixed.append(number)
 
@@ -195,6 +199,12 @@ def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int 
     """How many elements ``[start:stop:step]`` of a dimension ``n`` has; ``None`` if only the running program knows."""
     found = slice_bounds(n, start, stop, step)
     return None if found is None else found[1]
+
+
+def _has_few_values(number: NumberProxy) -> bool:
+    """Whether a program for each value of a number is few programs, as of a size's parity."""
+    low, high = intervals.linear(number).interval()
+    return low is not None and high is not None and high - low < FEW
 
 
 def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tuple[Any, int | NumberProxy] | None:
@@ -455,6 +465,10 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         elif operation == "mul" and result.form is None:
             lows = [low for a in args if (low := intervals.bounds(a)[0]) is not None and low >= 0]
             result.low = lows[0] * lows[1] if len(lows) == 2 else None
+        if result.form is None and result.python_type is int:
+            first = relations.atoms.setdefault(text, result)
+            if first is not result:  # the same computation: forms tell by names what cancels
+                result.form = intervals.linear(first)
 
 
 def _forget_origin(result: NumberProxy, args: tuple[Any, ...]) -> None:

@@ -96,28 +96,34 @@ def _indent(line: str) -> int:
 def tree_from_file(f: types.FunctionType) -> Any:
     """The ``def`` or ``lambda`` of ``f``, at its own lines and columns; ``None`` if there is none or several could be it."""
     wanted = f.__code__
-    tree = _parsed("".join(_lines_around(f)))
-    if tree is None:
-        return None
+    functions, lambdas = _functions_of("".join(_lines_around(f)))
     if wanted.co_name == "<lambda>":
         # The innermost one in which all of the code stands; a conditional expression has no instruction of its own span.
         places = [p for p in map(_place, wanted.co_positions()) if p is not None]
-        lambdas = [(_place(_span(n.body)), n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
         around = [(own, n) for own, n in lambdas if all(own[0] <= p[0] and p[1] <= own[1] for p in places)]
         found: list[Any] = [n for own, n in around if own[0] == max(o[0] for o, _ in around)]
     else:
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name]
-        found = [n for n in found if min(d.lineno for d in (n, *n.decorator_list)) == wanted.co_firstlineno]
+        found = functions.get((wanted.co_name, wanted.co_firstlineno), [])
     return copy.deepcopy(found[0]) if len(found) == 1 else None
 
 
 @functools.lru_cache(maxsize=32)
-def _parsed(source: str) -> ast.Module | None:
+def _functions_of(source: str) -> tuple[dict[tuple[str, int], list[ast.FunctionDef]], list[tuple[Any, ast.Lambda]]]:
+    """The functions of a file, by name and first line, and its lambdas, each with the place of its body; none if it does not parse."""
+    functions: dict[tuple[str, int], list[ast.FunctionDef]] = {}
+    lambdas = []
     try:
         with quiet():
-            return ast.parse(source)
+            tree = ast.parse(source)
     except SyntaxError:
-        return None
+        return {}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            lambdas.append((_place(_span(node.body)), node))
+        elif isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            functions.setdefault((node.name, first), []).append(node)
+    return functions, lambdas
 
 
 def _place(span: tuple[Any, Any, Any, Any]) -> Any:

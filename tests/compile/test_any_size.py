@@ -61,13 +61,25 @@ def test_sizes_are_never_symbols_where_that_is_asked_for():
 
 
 @native
+def test_loops_over_elements_are_native_for_any_size():
+    def f(x):
+        y = np.zeros(len(x))
+        for i in range(1, len(x)):
+            y[i] = y[i - 1] * 0.5 + x[i] * x[i - 1]
+        return y
+
+    jitted = called(f, 5, 6, 7, 8)
+    assert programs(jitted) == 2 and "the whole for_loop is native, for any size" in str(tnp.explain(jitted))
+
+
+@native
 def test_what_is_native_for_known_sizes_alone_is_compiled_for_them(monkeypatch):
     monkeypatch.setattr("tnp.compile.compiled_function.FOR_ONE_SIZE", 4)
 
     def f(x):
         total = 0.0
         for i in range(1, len(x)):
-            total += x[i] * x[i - 1]
+            total += np.sort(x[:i])[0] * x[i - 1]
         return total
 
     jitted = called(f, 5, 6, 7, 8)

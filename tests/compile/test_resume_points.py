@@ -678,3 +678,16 @@ def test_a_variable_that_another_function_inside_assigns():
 
 
 log = []
+
+
+def test_functions_without_source_run_whole_however_often_they_are_found_eager():
+    """Their tree cannot be had: nothing is around a point."""
+    names = {"np": np}
+    exec(
+        "def f(x, k):\n    y = np.zeros(len(x))\n    for i in range(len(x)):\n        y[i] = x[i] * k\n    return y",
+        names,
+    )
+    jitted = tnp.jit(names["f"])
+    with pytest.warns(tnp.EagerFallbackWarning):
+        for n in range(3, 20):
+            assert_same(jitted(np.arange(float(n)), float(n)), names["f"](np.arange(float(n)), float(n)))

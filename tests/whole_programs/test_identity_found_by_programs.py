@@ -232,3 +232,28 @@ def test_what_is_a_scalar_or_a_number_is_a_scalar():
         return [np.isscalar(y) for y in found]
 
     check(f, (X - 1,), (X,), (X + 3,))
+
+
+def test_a_while_loop_that_does_not_run_leaves_the_object_that_its_variable_was():
+    def f(a):
+        flat = a.reshape(-1)
+        new = v = a * 2
+        while (v < 3).all():
+            flat |= v
+            v = flat.ravel()
+        return new, v
+
+    for a in (np.arange(10, 30, dtype=np.uint16)[::2], np.arange(10, 20, dtype=np.uint16)):
+        new, v = tnp.jit(f)(a)
+        assert new is v
+        assert_same(v, f(a)[1])
+
+
+def test_writes_whose_aliasing_depends_on_the_memory_order_of_what_a_part_gives():
+    def f(a):
+        v = np.roll(a, 0)
+        doubled = a * 2
+        v.reshape(-1)[0] = 1
+        return doubled, v
+
+    check(f, (np.asfortranarray(np.arange(8.0).reshape(4, 2)),), (np.arange(8.0).reshape(4, 2),))

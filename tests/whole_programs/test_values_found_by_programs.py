@@ -425,3 +425,34 @@ def test_the_floor_of_a_complex_scalar():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_same(jitted(np.ones(3, np.complex64)), f(np.ones(3, np.complex64)))
+
+
+@pytest.mark.parametrize("exponent", [-3, 0, 3])
+def test_integers_to_powers_that_may_be_negative(exponent):
+    def f(a, k):
+        n = int(a[0])
+        v = a.ndim
+        v **= n
+        return v, type(v), 2**n, type(pow(k, n)), k**-2 if k else None, type(bool(k) ** n)
+
+    check(f, (np.full(3, exponent), 2))
+
+
+def test_out_of_another_shape_whose_size_is_known_at_run_time():
+    def f(a):
+        where = np.nonzero(a)[0]
+        np.sum(where, keepdims=True, out=where)
+        return where
+
+    check(f, (np.ones((2, 5)),), (np.eye(2)[:1],))
+
+
+def test_writes_to_what_broadcast_arrays_makes_of_a_number():
+    def f(x):
+        one = np.broadcast_arrays(x, 1)[1]
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            one[0] = 2
+        return one, len(found)
+
+    check(f, (np.ones(1),), (np.ones(3),))

@@ -42,7 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims, pytree
 from tnp.core.effects import acts_on_the_outside
-from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing
+from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -272,7 +272,7 @@ def _check_reshapes(tracer: Tracer) -> None:
             memory[a] = b
     returned = {id(h.storage) for h, _ in tracer.output_objects.values()}
     if len({root(x) for x in returned}) < len(returned):
-        raise NeedsEager("it returns an array and a reshape of it that may or may not share memory with it")
+        raise AmbiguousView("it returns an array and a reshape of it that may or may not share memory with it")
 
 
 def _check_scopes(trace: Trace, output: Any) -> None:

@@ -15,6 +15,7 @@ from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, python_of
 from tnp.core import check
 from tnp.core.errors import (
+    AmbiguousView,
     EagerFallbackWarning,
     InternalError,
     InternalErrorWarning,
@@ -153,12 +154,17 @@ class EagerCalls:
         if warning is EagerFallbackWarning:
             stack = reason.stack[: len(reason.stack) - len(user_stack())]
             points = self._points_around(reason.reason, stack, reason.result)
+            if points is not None and isinstance(reason, AmbiguousView):
+                points.run_whole()
+                points = None
             if points is not None:
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
                 run = prologue.compile(prologue.variables, self._in_parts(form, points))
                 return CacheEntry(form, prologue, run, eager_reason=text, points=points)
             if self._around is not None:
                 self._around.note(dict.fromkeys(self._places, reason.reason))
+                if isinstance(reason, AmbiguousView):
+                    self._around.run_whole()
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
 

@@ -79,6 +79,7 @@ class ResumePoints:
         #: the reason for each foreign place
         self.foreign: dict[Place, str] = {}
         self._spans: dict[str, Any] = {}
+        self._is_whole = False
         #: the spans that there are now: the places of their statements, and what is compiled
         self.parts: list[tuple[frozenset[Place], Any]] = []
         #: the functions that what Python runs calls, each with what is called in its place
@@ -124,6 +125,13 @@ class ResumePoints:
             self.version += 1
         if self.around is not None:
             self.around.note(foreign)
+
+    def run_whole(self) -> None:
+        """Has nothing compiled: what the function does depends on the memory order of arrays, which compiled code may choose as it likes."""
+        self._is_whole = self._is_stale = True
+        self.version += 1
+        if self.around is not None:
+            self.around.run_whole()
 
     def _locations(self, inside: Sequence[UserLocation]) -> list[UserLocation]:
         """Those of the lines that are the function's own, innermost first."""
@@ -200,7 +208,10 @@ class ResumePoints:
 
     def _made(self) -> Any:
         f = self._function
-        tree, spans = self._outline()
+        whole = plain_tree_of(f)
+        if whole is None or self._is_whole:  # without its source, there are no spans
+            return self._whole()
+        tree, spans = self._outline(whole)
         cells = {CALLEE: self._callee, IF_BOUND: if_bound, UNBOUND_NAME: UNBOUND}
         self.parts = []
         for span in spans:
@@ -215,13 +226,14 @@ class ResumePoints:
             return self._whole()
         return made if self._bound_to is None else types.MethodType(made, self._bound_to)
 
-    def _outline(self) -> tuple[ast.FunctionDef, list[Span]]:
+    def _outline(self, tree: ast.FunctionDef) -> tuple[ast.FunctionDef, list[Span]]:
         free = frozenset(self._function.__code__.co_freevars) if self._lifts else frozenset()
         if self._lifts and not self.foreign:
-            whole = outline_whole(plain_tree_of(self._function), free)
+            whole = outline_whole(tree, free)
             if whole is not None:
                 return whole
-        return outline(plain_tree_of(self._function), frozenset(self.foreign), free)
+            tree = plain_tree_of(self._function)
+        return outline(tree, frozenset(self.foreign), free)
 
     def _span(self, span: Span) -> Any:
         """A span compiled: the one that there was before, if it is the same."""

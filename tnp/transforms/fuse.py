@@ -12,7 +12,7 @@ from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import is_control_flow, with_parts
+from tnp.core.subtraces import bodies_of, is_control_flow, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
 from tnp.core.symbols import is_symbol
 from tnp.core.trace import Trace, tracing
@@ -223,6 +223,28 @@ def _read_in_place(p: Proxy, group: Sequence[BoundSymbol]) -> set[str]:
     return dependent
 
 
+def _states(group: Sequence[BoundSymbol]) -> set[str]:
+    """The arrays that are states of memory that is written: results of updates, views of them, and what loops and branches carry of
+    them."""
+    found: set[str] = set()
+    for b in group:
+        if not b.has_tag_inside(OpTags.UPDATE):
+            if is_view(b) and any(p.name in found for p in b.flat_inputs):
+                found.update(p.name for p in b.flat_outputs)
+            continue
+        if not is_control_flow(b):
+            found.update(p.name for p in b.flat_outputs if isinstance(p, TensorProxy))
+            continue
+        found.update(stored(b))
+        for body in bodies_of(b):
+            inside = _states(body.bound_symbols)
+            # A loop's condition has one more argument than results, or one result of its own behind those that are carried.
+            found.update(
+                p.name for p, r in zip(b.flat_outputs, body.results) if isinstance(r, Proxy) and r.name in inside
+            )
+    return found
+
+
 def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     return [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
 
@@ -254,8 +276,7 @@ def _unfused(
                 alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
-        written = (p for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs)
-        states = {p.name for p in written if isinstance(p, TensorProxy)}
+        states = _states(group)
         made = [p if _in_library(p, ours, alone) is p else prims.as_language(p, ours) for p in outputs]
         fresh = tuple(
             prims.clone(q) if p.name in states else q for k, (p, q) in enumerate(zip(outputs, made)) if k not in updates

@@ -8,6 +8,7 @@ from tests.executors.llvm.loop_ir_interpreter import interpret
 from tnp.api import programs_of
 from tnp.core import dtypes
 from tnp.core.errors import TraceCheckError
+from tnp.executors.llvm.any_size import roots_of
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import region as regions
 from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Constant, Kernel, Load, Nest, Reduce, Rows, Store
@@ -92,8 +93,8 @@ def interpreted(monkeypatch):
             given = {p.name: a for p, a in zip(self.region.inputs, inputs, strict=True)}
             arrays = [np.array(given[b.name]) for b in self.kernel.inputs]
             sizes = {}
-            for name, (source, dim, less) in self.where.items():
-                sizes[name] = (given[source] if dim is None else given[source].shape[dim]) - less
+            for name, (_, (slot, dim, less)) in roots_of(self.region.inputs).items():
+                sizes[name] = (inputs[slot] if dim is None else inputs[slot].shape[dim]) - less
             expected = dict(
                 zip(
                     [b.name for b in self.kernel.outputs],

@@ -58,7 +58,7 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
         if method == "matmul":
             raise NeedsEager("it applies @ to numbers, which have no such operator")
         if method == "pow":
-            _decide_kind_of_power(*args)
+            args = _decide_kind_of_power(*args)
         numbers = [x.proxy if type(x) is TracedNumber else x for x in args]
         if refuses_some(method, numbers) or (method in _DIVISIONS and not args[1]):
             tracer.before_raising()
@@ -67,19 +67,21 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     return NUMPY.operate(tracer, method, *args)  # which leaves what takes another library's arrays to that
 
 
-def _decide_kind_of_power(base: Any, exponent: Any) -> None:
-    """Asks for the signs that decide what a power of Python numbers is: an integer to a negative one is a float, and a negative
-    number to one that is not whole is complex."""
+def _decide_kind_of_power(base: Any, exponent: Any) -> tuple[Any, Any]:
+    """The operands of a power of Python numbers, of the kind of the result. Asks for the signs that decide it: an integer to a negative one
+    is a float, and a negative number to one that is not whole is complex."""
     kinds = [x.proxy.python_type if type(x) is TracedNumber else type(x) for x in (base, exponent)]
     if complex in kinds or kinds[1] is bool:
-        return
+        return base, exponent
     if float not in kinds:
-        if type(exponent) is TracedNumber and _may_be_negative(exponent):
-            bool(operator.lt(exponent, 0))
+        known = type(exponent) is not TracedNumber
+        if exponent < 0 if known else _may_be_negative(exponent) and bool(operator.lt(exponent, 0)):
+            return base * 1.0, exponent
     elif kinds[1] is float and not (type(exponent) is float and exponent.is_integer()):
         asks = type(base) is not TracedNumber or (base.proxy.value is not None and _may_be_negative(base))
         if asks and base < 0 and type(exponent) is TracedNumber:
             float(exponent)
+    return base, exponent
 
 
 def _may_be_negative(number: TracedNumber) -> bool:

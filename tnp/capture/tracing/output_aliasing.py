@@ -203,7 +203,7 @@ class _ReadOnly(Storage):
 
     def __init__(self, base: Storage, *, sealed: bool, is_new: bool = False) -> None:
         self.base = base
-        #: whether it repeats what an operation made of numbers: as a result of the program it is an array that repeats nothing
+        #: whether an operation made it of numbers: as a result of the program it is an array that repeats nothing
         self.is_new = is_new
         #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now
         self.sealed = sealed
@@ -241,6 +241,6 @@ def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
     collect_prims(bsyms, producers)
     maker = producers.get(made._proxy.name)
     is_repeated = maker is not None and repeats(maker)
-    if not is_repeated and not _warns_of_writing(bsyms):
+    if not is_repeated and not (_warns_of_writing(bsyms) and made._proxy.ndim):
         return made
-    return TracedArray(_ReadOnly(made.storage, sealed=False, is_new=is_repeated), made.path, made._proxy, made._strides)
+    return TracedArray(_ReadOnly(made.storage, sealed=False, is_new=True), made.path, made._proxy, made._strides)

@@ -30,6 +30,7 @@ from tnp.executors.llvm import (
     target,
     views,  # noqa: F401
 )
+from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
@@ -79,7 +80,8 @@ class LLVMExecutor(FusionExecutor):
         if not is_control_flow(bsym):
             return False
         inside = [b for body in bodies_of(bsym) for b in body.bound_symbols]
-        return any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
+        is_slow = any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
+        return is_slow and not (is_available() and program.takes(bsym, self.everything, self.fast))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
@@ -96,15 +98,12 @@ class LLVMExecutor(FusionExecutor):
         if is_control_flow(region.bound_symbols[0]):
             if not all(map(program.is_sized, region.outputs)):
                 return None  # nobody can make room for them before the call
+            if roots_of(region.inputs):
+                return _for_any_size(program.AnySizeProgram, name, region, self.fast)
             loop = program.ProgramRegion(name, region, self.fast)
             return Fused(loop.launcher.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
-            try:
-                symbolic = loop_ir.SymbolicRegion(name, region, self.fast)
-            except (Refused, Unavailable) as reason:
-                logs.claims.debug("%s is not compiled for any size: %s", name, reason)
-                return None
-            return Fused(symbolic.function, symbolic.updates, symbolic.describe)
+            return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:
@@ -127,6 +126,15 @@ class LLVMExecutor(FusionExecutor):
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)
         return found.function
+
+
+def _for_any_size(make: Callable[..., AnySizeRegion], name: str, region: Region, fast: bool) -> Fused | None:
+    try:
+        made = make(name, region, fast)
+    except (Refused, Unavailable) as reason:
+        logs.claims.debug("%s is not compiled for any size: %s", name, reason)
+        return None
+    return Fused(made.function, made.updates, made.describe)
 
 
 @functools.cache

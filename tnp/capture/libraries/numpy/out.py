@@ -126,9 +126,12 @@ def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[Traced
 
 
 def _is_alike(target: TracedArray, value: TracedArray) -> bool:
-    """Whether the two may have the same shape and have the same dtype."""
-    same_shape = sizes.shapes_equal(target.shape_, value.shape_) is not False
-    return same_shape and target._element_type is value._element_type
+    """Whether the two have the same dtype, and the same shape, or one whose difference raises an error where it is stored: what would be
+    repeated does not."""
+    same_shape = sizes.shapes_equal(target.shape_, value.shape_)
+    if same_shape is None and any(m == 1 and n != 1 for n, m in zip(target.shape_, value.shape_)):
+        return False
+    return same_shape is not False and target._element_type is value._element_type
 
 
 def _check_storable(target: TracedArray, value: TracedArray, casting: Any) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from tnp.executors.llvm import scalars
+from tnp.executors.llvm.any_size import SIZES
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import c_strides
 from tnp.executors.llvm.graph import Refused
@@ -35,10 +36,8 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["SIZES", "Interface", "Module", "NestCode", "emit"]
+__all__ = ["Interface", "Module", "NestCode", "emit"]
 
-#: how the function of sizes ends
-SIZES = "_sizes"
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: columns that a thread takes of a reduction over rows

@@ -7,6 +7,6 @@ lengths. :mod:`emitter` has registers, loops, memory and checks. :mod:`rules` is
 the interface to the executor.
 """
 
-from tnp.executors.llvm.program.region import ProgramRegion, is_sized, takes
+from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, is_sized, takes
 
-__all__ = ["ProgramRegion", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "is_sized", "takes"]

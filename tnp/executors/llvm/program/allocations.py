@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.values import StridedView
 
 __all__ = ["Allocations", "extent"]
@@ -22,7 +23,8 @@ DECLARATIONS = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 
 @dataclass(frozen=True)
 class _Allocation:
-    size: int
+    #: a number, or the operand of an integer and the bool whether that is more than there is
+    size: int | tuple[str, str]
     on_stack: bool
     #: how many lines the program had when it was requested
     line: int
@@ -36,10 +38,10 @@ class Allocations:
         self._count = 0
         self._stack = 0
 
-    def take(self, size: int, line: int) -> str:
-        """The register of ``size`` bytes, aligned to 64."""
-        on_stack = size <= STACK_BYTES and self._stack + size <= STACK_TOTAL
-        self._stack += size if on_stack else 0
+    def take(self, size: int | tuple[str, str], line: int) -> str:
+        """The register of ``size`` bytes, aligned to 64. A size that is no number comes with the bool whether it is too large."""
+        on_stack = isinstance(size, int) and size <= STACK_BYTES and self._stack + size <= STACK_TOTAL
+        self._stack += size if isinstance(size, int) and on_stack else 0
         register = f"%memory{self._count}"
         self._count += 1
         self._made[register] = _Allocation(size, on_stack, line)
@@ -71,9 +73,16 @@ class Allocations:
                 lines.append(f"  {r} = alloca [{made.size} x i8], align 64")
                 continue
             raws.append(f"{r}.raw")
+            if isinstance(made.size, int):
+                size, too_large = str(made.size + 64), "false"
+            else:
+                size, too_large = f"{r}.sane", made.size[1]
+                lines.append(f"  {r}.size = add i64 {made.size[0]}, 64")
+                lines.append(f"  {r}.sane = select i1 {too_large}, i64 64, i64 {r}.size")
             lines += [
-                f"  {r}.raw = call ptr @malloc(i64 {made.size + 64})",
-                f"  {r}.null = icmp eq ptr {r}.raw, null",
+                f"  {r}.raw = call ptr @malloc(i64 {size})",
+                f"  {r}.none = icmp eq ptr {r}.raw, null",
+                f"  {r}.null = or i1 {r}.none, {too_large}",
                 f"  {r}.at = ptrtoint ptr {r}.raw to i64",
                 f"  {r}.up = add i64 {r}.at, 63",
                 f"  {r}.down = and i64 {r}.up, -64",
@@ -85,23 +94,31 @@ class Allocations:
         return lines, lacking, [f"  call void @free(ptr {raw})" for raw in raws]
 
 
-def extent(place: StridedView) -> tuple[int, int] | None:
+def extent(place: StridedView) -> tuple[int, int | Int] | None:
     """Where the bytes of an array of the caller's begin, and how many there are; ``None`` if others lie between them."""
+    if any(n.terms for n in place.shape):
+        size = Int(place.dtype.itemsize)
+        for n, s in zip(reversed(place.shape), reversed(place.strides)):
+            if Int.of(s) != size:
+                return None
+            size = size * n
+        return 0, size
     if any(n.known == 0 for n in place.shape):
         return 0, 0
     low = high = 0
     step = place.dtype.itemsize
-    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, place.strides) if n.constant != 1):
+    strides = [s.constant if isinstance(s, Int) else s for s in place.strides]
+    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, strides) if n.constant != 1):
         if stride != step:
             return None
         step *= n
-    for n, stride in zip(place.shape, place.strides):
+    for n, stride in zip(place.shape, strides):
         reach = (n.constant - 1) * stride
         low, high = low + min(reach, 0), high + max(reach, 0)
     return low, high - low + place.dtype.itemsize
 
 
-def undone(written: Sequence[StridedView]) -> Sequence[tuple[StridedView, int, int]] | None:
+def undone(written: Sequence[StridedView]) -> Sequence[tuple[StridedView, int, int | Int]] | None:
     """What has to be copied so that writes can be undone: each array, where it begins, and its bytes."""
     found = [(place, extent(place)) for place in written]
     return None if any(e is None for _, e in found) else [(place, *e) for place, e in found if e is not None]

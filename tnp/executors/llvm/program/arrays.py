@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ZERO, Program
+from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, surely_fits, truth, whole
 from tnp.executors.llvm.program.rules import rule, step
@@ -276,7 +275,7 @@ def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
     if indices.dtype.kind == "i":
         negative = p.code.op(f"icmp slt i64 {raw}, 0")
         raw = p.code.op(f"add i64 {raw}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
-    return Int.of(Atom(raw, 0, max(0, n.high - 1)))
+    return Int.of(Atom(raw, 0, max(0, n.high - 1), p.most(n - 1)))
 
 
 def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
@@ -365,18 +364,20 @@ def _nonzero(p: Program, b: BoundSymbol) -> None:
     mask: Array = p.value(b.args[0])
     count = p.slot("i64")
     p.code.line(f"store i64 0, ptr {count}")
-    bound = math.prod(n.high for n in mask.shape)
-    room = Int(0, {Atom("%none", 0, bound): 1})
-    found = [p.temporary([room], dtypes.int64) for _ in mask.shape]
+    room = ONE
+    for n in mask.shape:
+        room = room * n
+    bound, most = room.high, p.most(room)
+    found = [p.temporary([Int(0, {Atom("%none", 0, bound, most): 1})], dtypes.int64) for _ in mask.shape]
     with p.loops(mask.shape) as at:
         # Each position is noted, and the next overwrites it where the mask does not hold: no branch is taken wrongly.
         holds = mask.element(p, at)
-        so_far = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound))
+        so_far = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound, most))
         for place, i in zip(found, at):
             p.store(place, (so_far,), p.text(i))
         more = p.code.op(f"zext i1 {holds} to i64")
         p.code.line(f"store i64 {p.code.op(f'add nsw i64 {p.text(so_far)}, {more}')}, ptr {count}")
-    total = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound))
+    total = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound, most))
     for out, place, n in zip(b.output, found, mask.shape):
         place.memory.indices_of = n
         p.bind(out, place.like(ZERO, [total], place.strides))

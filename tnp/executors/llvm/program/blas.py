@@ -95,7 +95,8 @@ def _transposed(x: StridedView) -> StridedView:
 def _is_row_major(x: StridedView) -> bool:
     """Whether a library takes it as rows, each behind the one before."""
     (far, near), size = x.strides, x.dtype.itemsize
-    return near == size and far % size == 0 and far // size >= max(1, x.shape[1].high)
+    leading = Int.of(far).divided(size)
+    return near == size and leading is not None and leading.low >= 1 and (leading - x.shape[1]).low >= 0
 
 
 def _matrix(p: Program, x: Array) -> StridedView:
@@ -105,16 +106,17 @@ def _matrix(p: Program, x: Array) -> StridedView:
 
 def _vector(p: Program, x: Array, dim: int) -> StridedView:
     place, size = _place(p, x), x.dtype.itemsize
-    return place if place.strides[dim] >= size and place.strides[dim] % size == 0 else p.force(place)
+    step = Int.of(place.strides[dim])
+    return place if step.low >= size and step.divided(size) is not None else p.force(place)
 
 
 def _matrix_times_vector(p: Program, a: StridedView, x: StridedView, made: StridedView, dim: int) -> None:
     """``a @ x``; ``x`` and the result lie along that dimension, or the other one."""
     size = made.dtype.itemsize
     order, leading = (COLUMN_MAJOR, a.strides[0]) if _is_row_major(a) else (ROW_MAJOR, a.strides[1])
-    steps = x.strides[dim] // size, made.strides[dim] // size
-    _call(p, "gemv", made.dtype, order, TRANSPOSED, a.shape[1], a.shape[0], 1, a, leading // size, x, steps[0], 0, made,
-        steps[1])  # fmt: skip
+    steps = [Int.of(y.strides[dim]).divided(size) for y in (x, made)]
+    _call(p, "gemv", made.dtype, order, TRANSPOSED, a.shape[1], a.shape[0], 1, a, Int.of(leading).divided(size), x, steps[0], 0,
+        made, steps[1])  # fmt: skip
 
 
 def _matrix_times_matrix(p: Program, a: StridedView, b: StridedView, made: StridedView) -> None:
@@ -123,8 +125,8 @@ def _matrix_times_matrix(p: Program, a: StridedView, b: StridedView, made: Strid
     for x in (a, b):
         plain = _is_row_major(x)
         kinds.append(PLAIN if plain else TRANSPOSED)
-        leading.append(x.strides[0 if plain else 1] // size)
-    behind = made.strides[0] // size
+        leading.append(Int.of(x.strides[0 if plain else 1]).divided(size))
+    behind = Int.of(made.strides[0]).divided(size)
     if a.same_as(_transposed(b)) and kinds[0] != kinds[1] and _define(_LETTERS[dtype] + "syrk"):
         _call(p, "syrk", dtype, ROW_MAJOR, UPPER, kinds[0], a.shape[0], a.shape[1], 1, a, leading[0], 0, made, behind)
         with p.loop(ZERO, made.shape[0]) as i, p.loop(ZERO, i) as j:

@@ -6,13 +6,12 @@ check's number and values, and returns; the caller raises.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body
@@ -23,7 +22,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integer_code import IntegerCode
-from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.integers import Atom, Int, ceiling, magnitude
 from tnp.executors.llvm.program.interrupts import asking
 from tnp.executors.llvm.program.liveness import Block, steps_of
 from tnp.executors.llvm.program.parallel import (
@@ -37,6 +36,7 @@ from tnp.executors.llvm.program.parallel import (
     trips_of,
 )
 from tnp.executors.llvm.program.rules import RULES
+from tnp.executors.llvm.program.sizes import Sizes, is_counted
 from tnp.executors.llvm.program.strip_mining import Strips
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.write_hazards import Copied, copies_of_what_is_read, reads_ahead
@@ -81,6 +81,8 @@ class Program(IntegerCode):
         #: what has to hold for the program to begin; whether all iterations come here, the first and last value of loops' variables
         self.ahead = Code(self.code)
         self.ahead._count = 400_000
+        #: the sizes of a program for any size
+        self.sizes: Sizes | None = None
         self.is_unconditional = True
         self.iterations: dict[Atom, tuple[Int, Int]] = {}
         #: registers with narrower bounds, and bounds of loops that checks tell
@@ -135,6 +137,8 @@ class Program(IntegerCode):
         for scope in reversed(self.scopes):
             if x.name in scope:
                 return scope[x.name]
+        if self.sizes is not None and isinstance(x, NumberProxy) and symbols.is_symbol(x):
+            return Number(int, self.sizes.of(x))
         raise Refused(f"{x.name} is no value of the program")
 
     def resolve(self, x: Any) -> Any:
@@ -154,7 +158,7 @@ class Program(IntegerCode):
                     value = self.force(value)
             assert len(out.shape) == len(value.shape), f"{out!r} has {value.shape}"
             for n, m in zip(out.shape, value.shape):
-                if isinstance(n, NumberProxy) and not any(n.name in scope for scope in self.scopes):
+                if is_counted(n) and not any(n.name in scope for scope in self.scopes):
                     self.scopes[-1][n.name] = Number(int, m)
         self.scopes[-1][out.name] = value
 
@@ -286,7 +290,7 @@ class Program(IntegerCode):
         bounds = {"trips": trips_of(begin, end), "most": most_of(begin, end)}
         with self.span(head, done, first, last, 1, **bounds, few=few) as variable:
             with self.scope():
-                yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
+                yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1), self.most(end - 1)))
             inside, is_block = code.lines[start + 3 :], some == "true" and code.current == head
         if begin.known is not None and end.known is not None and is_block:
             count = end.known - begin.known
@@ -367,20 +371,36 @@ class Program(IntegerCode):
 
     def temporary(self, shape: Sequence[Int], dtype: DType) -> StridedView:
         """Memory of the call's own for an array, the same each time that this step runs."""
-        bounds = [n.high for n in shape]
-        size = max(1, math.prod(max(1, n) for n in bounds)) * dtype.itemsize
-        if size > MEMORY_LIMIT:
-            raise Refused("a temporary array whose size has no useful bound")
-        strides, step = [0] * len(bounds), dtype.itemsize
-        for d in reversed(range(len(bounds))):
+        strides, step = [ZERO] * len(shape), Int(dtype.itemsize)
+        for d in reversed(range(len(shape))):
             strides[d] = step
-            step *= max(1, bounds[d])
-        made = self.memory(self._allocate(size), self.level)
+            step = step * self._room_along(shape[d])
+        if step.known is not None and step.known > MEMORY_LIMIT:
+            raise Refused("a temporary array whose size has no useful bound")
+        made = self.memory(self._allocate(step), self.level)
         made.is_new = True
         return StridedView(made, dtype, ZERO, shape, strides)
 
-    def _allocate(self, size: int) -> str:
-        return self.allocations.take(size, len(self.code.lines))
+    def _room_along(self, n: Int) -> Int:
+        """For how many elements there is to be room in a dimension."""
+        found = Int(n.high) if self.sizes is None else ceiling(n)
+        if found is None:
+            raise Refused("a temporary array whose size has no useful bound")
+        return found if found.terms else Int(max(1, found.constant))
+
+    def _allocate(self, size: Int) -> str:
+        if size.known is not None:
+            return self.allocations.take(size.known, len(self.code.lines))
+        assert self.sizes is not None
+        return self.allocations.take(self.sizes.bytes(size, MEMORY_LIMIT), len(self.code.lines))
+
+    def text_of_size(self, x: Int | int) -> str:
+        """The operand of an integer of sizes, in all of the program."""
+        return str(x) if isinstance(x, int) or self.sizes is None else self.sizes.text(x)
+
+    def most(self, x: Int) -> Int | None:
+        """``x`` as the bound of a register, if it says more than a number."""
+        return x if self.sizes is not None and x.terms else None
 
     def alias(self, memory: Memory) -> str:
         own = _SCOPES + 3 * memory.scope
@@ -442,7 +462,7 @@ class Program(IntegerCode):
     def fill(self, target: StridedView, x: Array, copied: Sequence[Copied] = ()) -> None:
         """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere, but for what
         was copied."""
-        order = sorted(range(len(target.shape)), key=lambda d: -abs(target.strides[d]))
+        order = sorted(range(len(target.shape)), key=lambda d: -magnitude(target.strides[d]))
         with self.loops(target.shape, order) as at:
             self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]
             value = x.element(self, at)
@@ -485,7 +505,9 @@ class Program(IntegerCode):
     def function(self, name: str, attributes: str) -> str:
         """The module. What has been written ends where the program ends well."""
         code, head = self.code, self.head
-        loops = outline(self, name)
+        loops = (
+            outline(self, name) if self.sizes is None else []
+        )  # sizes that are hot get code of their own, with threads
         self.parallel_loops = len(loops)
         code.lines, asked = asking(code.lines, self.loops_asking, POLL)
         if any(POLL in line for line in code.lines):
@@ -512,6 +534,7 @@ class Program(IntegerCode):
             "  %outcome = alloca i64",
             "  store i64 0, ptr %outcome",
             *asked,
+            *(self.sizes.code.lines if self.sizes is not None else ()),
             *made,
             *head.lines,
             begin,
@@ -532,9 +555,9 @@ class Program(IntegerCode):
             raise Refused("an array with gaps, which might have to be restored")
         for place, first, size in arrays:
             begin = self.copies.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {first}")
-            copy = self._allocate(size)
-            self.copies.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {size}, i1 false)")
-            self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {size}, i1 false)")
+            copy, count = self._allocate(Int.of(size)), self.text_of_size(size)
+            self.copies.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {count}, i1 false)")
+            self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {count}, i1 false)")
 
     def _metadata(self) -> str:
         """Weights of branches, and an alias scope for each memory with the list of all others."""

@@ -20,6 +20,7 @@ from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.parallel import most_of, trips_of
 from tnp.executors.llvm.program.rules import step
+from tnp.executors.llvm.program.sizes import is_counted
 from tnp.executors.llvm.program.strip_mining import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Memory, Number, Scalar, StridedView, Thunk
@@ -84,8 +85,8 @@ class Variable:
         elif isinstance(proxy, TensorProxy) and not proxy.shape:
             self.slot = p.slot(f"[{max(16, proxy.dtype.itemsize)} x i8]")
         elif isinstance(proxy, TensorProxy):
-            self.sizes = {d: p.slot("i64") for d, n in enumerate(proxy.shape) if isinstance(n, NumberProxy)}
-            self.buffer = p.room_for(proxy.name, [_largest(n) for n in proxy.shape], proxy.dtype)
+            self.sizes = {d: p.slot("i64") for d, n in enumerate(proxy.shape) if is_counted(n)}
+            self.buffer = p.room_for(proxy.name, [_largest(p, n) for n in proxy.shape], proxy.dtype)
             self.buffer.memory.level = -1
             self.buffer.memory.is_new = False  # what it holds is another array, in eager
             if changes_buffers:
@@ -111,7 +112,7 @@ class Variable:
     def _set_array(self, buffer: StridedView, x: Any) -> None:
         p = self.p
         for n, m in zip(buffer.shape, x.shape):
-            if m.high > n.high or (n.known is not None and n != m):
+            if n != m and (n.is_of_sizes or m.high > n.high):
                 raise Refused("a variable that may grow")
         target = buffer.like(ZERO, x.shape, buffer.strides)
         if self.current and not p.may_assign(target, x):
@@ -174,16 +175,14 @@ class Variable:
         found = {self.proxy.name: value}
         if self.buffer is not None:
             assert isinstance(self.proxy, TensorProxy)
-            found |= {
-                n.name: Number(int, m) for n, m in zip(self.proxy.shape, value.shape) if isinstance(n, NumberProxy)
-            }
+            found |= {n.name: Number(int, m) for n, m in zip(self.proxy.shape, value.shape) if is_counted(n)}
         return found
 
 
-def _largest(n: Any) -> Int:
+def _largest(p: Program, n: Any) -> Int:
     """A dimension; of one that changes, an integer as large as it ever is."""
-    if not isinstance(n, NumberProxy):
-        return Int(n)
+    if not is_counted(n):
+        return whole(p, p.value(n))
     if n.bound is None:
         raise Refused("a size without a bound")
     return Int(0, {Atom("%none", 0, n.bound): 1})
@@ -355,7 +354,7 @@ def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int,
     is_in_order = p.strips is None
     with p.span(head, done, first, last, step, **bounds, iterations=is_in_order) as variable, p.scope():
         # Not Int.of: a loop of one iteration is a loop as well, and the bounds of an empty one make no sense.
-        atom = Atom(variable, low, max(low, high))
+        atom = Atom(variable, low, max(low, high), p.most(stop - 1 if step > 0 else start))
         value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
         if abs(step) == 1 and len(body.results) == len(carried.args):
             p.iterations[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)

@@ -27,6 +27,8 @@ def is_checked_ahead(p: Program, i: Int, n: Int) -> bool:
     if not p.is_unconditional or (i + n).low < 0:
         return False
     most = i
+    if any(len(a.factors) > 1 for a in i.terms):
+        return False
     while inside := [a for a in most.terms if a in p.iterations]:
         atom = max(inside, key=list(p.iterations).index)  # the innermost loop's
         first, last = p.iterations[atom]
@@ -34,9 +36,11 @@ def is_checked_ahead(p: Program, i: Int, n: Int) -> bool:
             return False  # where it ends, it may be empty
         c = most.terms[atom]
         most = most + ((last if c > 0 else first) - Int(0, {atom: 1})) * c
-    known = {line.split(" = ", 1)[0].strip() for line in p.head.lines}
+    sizes = p.sizes.code.lines if p.sizes is not None else []
+    known = {line.split(" = ", 1)[0].strip() for line in (*sizes, *p.head.lines)}
     left, right = Int(0, most.terms), n - most.constant
-    if any(a.text not in known for x in (left, right) for a in x.terms) or not (left.fits and right.fits):
+    used = [f for x in (left, right) for a in x.terms for f in a.factors]
+    if any(f.text not in known for f in used) or not (left.fits and right.fits):
         return False
     code, p.code = p.code, p.ahead
     known_now, p.known = p.known, [{}]

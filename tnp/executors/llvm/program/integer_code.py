@@ -8,9 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.integers import Atom, Int, ceiling
 
 __all__ = ["IntegerCode"]
+
+#: how far an integer may be below another so that its bounds are those of the larger of the two
+NEAR = 16
 
 
 class IntegerCode:
@@ -18,6 +21,8 @@ class IntegerCode:
 
     code: Code
     known: list[dict[Any, Any]]
+    #: what registers are made here
+    atoms: type[Atom] = Atom
 
     def text(self, x: Int) -> str:
         """The operand of an integer."""
@@ -29,7 +34,11 @@ class IntegerCode:
 
         for atom, factor in x.terms.items():
             part = Int(0, {atom: factor})
-            term = atom.text if factor == 1 else self.code.op(f"mul {nsw(part)}i64 {atom.text}, {factor}")
+            first, *others = atom.factors
+            product = first.text
+            for other in others:
+                product = self.code.op(f"mul {nsw(part)}i64 {product}, {other.text}")
+            term = product if factor == 1 else self.code.op(f"mul {nsw(part)}i64 {product}, {factor}")
             so_far += part
             total = term if not total else self.code.op(f"add {nsw(so_far)}i64 {total}, {term}")
         if not total:
@@ -43,11 +52,11 @@ class IntegerCode:
                 return scope[key]
         return None
 
-    def atom(self, key: Any, write: Callable[[], str], low: int, high: int) -> Int:
+    def atom(self, key: Any, write: Callable[[], str], low: int, high: int, most: Int | None = None) -> Int:
         """The integer whose register ``write`` gives, the same for the same ``key``."""
         found = self.find(key)
         if found is None:
-            found = self.known[-1][key] = Int.of(Atom(write(), low, high))
+            found = self.known[-1][key] = Int.of(self.atoms(write(), low, high, most))
         assert isinstance(found, Int)
         return found
 
@@ -56,30 +65,26 @@ class IntegerCode:
             return a
         if (b - a).low >= 0:
             return b
-        return self._extreme("smax", a, b, max(a.low, b.low), max(a.high, b.high))
+        most = None
+        for x, y in ((a, b), (b, a)):
+            if y.known is not None and 0 < y.known - x.low <= NEAR:  # as in max(n - 2, 0)
+                most = x + (y.known - x.low)
+        return self._extreme("smax", a, b, max(a.low, b.low), max(a.high, b.high), most)
 
     def minimum(self, a: Int, b: Int) -> Int:
         if (a - b).low >= 0:
             return b
         if (b - a).low >= 0:
             return a
-        return self._extreme("smin", a, b, min(a.low, b.low), min(a.high, b.high))
+        most = next((x for x in (b, a) if ceiling(x) is not None), b)
+        return self._extreme("smin", a, b, min(a.low, b.low), min(a.high, b.high), most)
 
-    def _extreme(self, name: str, a: Int, b: Int, low: int, high: int) -> Int:
+    def _extreme(self, name: str, a: Int, b: Int, low: int, high: int, most: Int | None) -> Int:
         def write() -> str:
             self.code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
             return self.code.op(f"call i64 @llvm.{name}.i64(i64 {self.text(a)}, i64 {self.text(b)})")
 
-        return self.atom((name, a, b), write, low, high)
-
-    def product(self, a: Int, b: Int) -> Int:
-        """``a * b`` of two sizes."""
-        for x, y in ((a, b), (b, a)):
-            if y.known is not None:
-                return x * y.known
-        return self.atom(
-            ("product", a, b), lambda: self.code.op(f"mul nsw i64 {self.text(a)}, {self.text(b)}"), 0, a.high * b.high
-        )
+        return self.atom((name, a, b), write, low, high, most if most is not None and most.terms else None)
 
     def less(self, a: Int, b: Int) -> str:
         """The bool ``a < b``."""

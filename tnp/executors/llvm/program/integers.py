@@ -1,38 +1,106 @@
-"""Integers of a program: sums of multiples of registers, with bounds.
+"""Integers of a program: polynomials of registers, with bounds.
 
-Every integer (a loop's index, a size, an offset in memory) is a linear form with bounds. That replaces run-time checks:
-whether an index is in bounds, whether two sizes are equal, whether a sum may overflow, or whether an element is read
-before another is written.
+Every integer (a loop's index, a size, a stride, an offset in memory) is a sum of multiples of registers and of their
+products, with bounds. That replaces run-time checks: whether an index is in bounds, whether two sizes are equal, whether
+a sum may overflow, or whether an element is read before another is written.
 
 >>> i = Int.of(Atom("%i", 0, 9))
 >>> (i * 2 + 1).low, (i * 2 + 1).high
 (1, 19)
 >>> (i + 1) - i == Int(1)
 True
+
+A bound may depend on a register, too, such as a size that is known at run time only:
+
+>>> n = Int.of(Atom("%n", 2))
+>>> j = Int.of(Atom("%j", 0, most=n - 1))
+>>> (n - j).low, (n * (j + 1) - n * j == n)
+(1, True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
-__all__ = ["HIGHEST", "LOWEST", "Atom", "Int"]
+__all__ = [
+    "HIGHEST",
+    "LARGEST",
+    "LOWEST",
+    "Atom",
+    "Int",
+    "Product",
+    "Size",
+    "ceiling",
+    "coefficient",
+    "magnitude",
+    "without",
+]
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
+#: what a size is at most, in programs for any size
+LARGEST = 2**31 - 1
+#: a bound that is a number is good enough to make room, if it is not more than this
+FEW = 2**20
+#: what a size counts where steps are compared
+NOMINAL = 1000
+#: registers that are set to their bounds one after the other, at most
+MOST_STEPS = 8
+
+
 class Atom:
-    """A register that holds an integer from ``low`` to ``high``."""
+    """A register that holds an integer from ``low`` to ``high``, and of at most ``most``, if that is given."""
 
-    __slots__ = ("high", "low", "text")
+    __slots__ = ("high", "low", "most", "text")
 
-    def __init__(self, text: str, low: int = LOWEST, high: int = HIGHEST) -> None:
+    def __init__(self, text: str, low: int = LOWEST, high: int = HIGHEST, most: Int | None = None) -> None:
         self.text = text
         self.low = max(low, LOWEST)
         self.high = min(high, HIGHEST)
+        self.most = most
+
+    @property
+    def factors(self) -> tuple[Atom, ...]:
+        return (self,)
 
     def __repr__(self) -> str:
         return self.text
+
+
+class Size(Atom):
+    """A register that holds the size of an argument, or what is computed of sizes: all of the program can read it."""
+
+    __slots__ = ()
+
+
+class Product(Atom):
+    """A product of registers. It has no register of its own."""
+
+    __slots__ = ("_factors",)
+
+    def __init__(self, factors: tuple[Atom, ...]) -> None:
+        low, high = factors[0].low, factors[0].high
+        for x in factors[1:]:
+            corners = [a * b for a in (low, high) for b in (x.low, x.high)]
+            low, high = min(corners), max(corners)
+        super().__init__("*".join(x.text for x in factors), low, high)
+        self._factors = factors
+
+    @property
+    def factors(self) -> tuple[Atom, ...]:
+        return self._factors
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Product) and self._factors == other._factors
+
+    def __hash__(self) -> int:
+        return hash(self._factors)
+
+
+def _times(a: Atom, b: Atom) -> Product:
+    return Product(tuple(sorted((*a.factors, *b.factors), key=lambda x: (x.text, id(x)))))
 
 
 class Int:
@@ -40,14 +108,36 @@ class Int:
 
     __slots__ = ("constant", "high", "low", "terms")
 
-    def __init__(self, constant: int = 0, terms: Mapping[Atom, int] | None = None) -> None:
+    def __init__(self, constant: int = 0, terms: Mapping[Atom, int] | None = None, *, tight: bool = True) -> None:
         self.constant = constant
         self.terms = {a: c for a, c in terms.items() if c} if terms else {}
         self.low = self.high = constant
+        depends = False
         for atom, c in self.terms.items():
             first, last = c * atom.low, c * atom.high
             self.low += min(first, last)
             self.high += max(first, last)
+            depends = depends or any(x.most is not None for x in atom.factors)
+        if depends and tight:
+            self.low = max(self.low, self._bound(-1))
+            self.high = min(self.high, self._bound(1))
+
+    def _bound(self, sign: int) -> int:
+        """A lower bound, for ``sign`` -1, or an upper one, found by setting registers to what they are at most."""
+        x, best = self, self.low if sign < 0 else self.high
+        for _ in range(MOST_STEPS):
+            found = next((t for a, c in x.terms.items() if c * sign > 0 and (t := _largest(a)) is not None), None)
+            if found is None:
+                return best
+            atom, step = found
+            c = x.terms[atom]
+            x = Int(
+                x.constant + c * step.constant,
+                _sum({a: k for a, k in x.terms.items() if a != atom}, step.terms, c),
+                tight=False,
+            )
+            best = max(best, x.low) if sign < 0 else min(best, x.high)
+        return best
 
     @classmethod
     def of(cls, x: Any) -> Int:
@@ -64,22 +154,45 @@ class Int:
         return None if self.terms else self.constant
 
     @property
+    def is_of_sizes(self) -> bool:
+        """Whether all of the program can compute it."""
+        return all(map(_is_of_sizes, self.terms))
+
+    @property
     def fits(self) -> bool:
         """Whether it surely is a 64-bit integer."""
         return LOWEST <= self.low and self.high <= HIGHEST
 
     def __add__(self, other: Int | int) -> Int:
         other = Int.of(other)
-        terms = dict(self.terms)
-        for atom, c in other.terms.items():
-            terms[atom] = terms.get(atom, 0) + c
-        return Int(self.constant + other.constant, terms)
+        return Int(self.constant + other.constant, _sum(self.terms, other.terms, 1))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Int:
+        return self * -1
 
     def __sub__(self, other: Int | int) -> Int:
         return self + Int.of(other) * -1
 
-    def __mul__(self, factor: int) -> Int:
+    def __mul__(self, factor: Int | int) -> Int:
+        if isinstance(factor, Int):
+            return self.times(factor)
         return Int(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
+
+    def times(self, other: Int, *, tight: bool = True) -> Int:
+        """The product; ``tight`` says whether its bounds are to be as narrow as they can be."""
+        terms = {a: c * other.constant for a, c in self.terms.items()} if other.constant else {}
+        terms = _sum(terms, other.terms, self.constant)
+        for a, c in self.terms.items():
+            terms = _sum(terms, {_times(a, b): d for b, d in other.terms.items()}, c)
+        return Int(self.constant * other.constant, terms, tight=tight)
+
+    def divided(self, divisor: int) -> Int | None:
+        """The quotient, if every term is a multiple of ``divisor``."""
+        if self.constant % divisor or any(c % divisor for c in self.terms.values()):
+            return None
+        return Int(self.constant // divisor, {a: c // divisor for a, c in self.terms.items()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Int) and self.constant == other.constant and self.terms == other.terms
@@ -90,3 +203,82 @@ class Int:
     def __repr__(self) -> str:
         parts = [f"{c}*{a!r}" if c != 1 else repr(a) for a, c in self.terms.items()]
         return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
+
+
+def ceiling(x: Int) -> Int | None:
+    """What an integer is at most, made of sizes alone; ``None`` if nobody knows."""
+    total: Int | None = Int(x.constant)
+    for atom, c in x.terms.items():
+        bound = _ceiling_of(atom) if c > 0 or _is_of_sizes(atom) else Int(atom.low)
+        if bound is None or total is None or (c < 0 and atom.low <= LOWEST):
+            return None
+        total = total + bound * c
+    return total
+
+
+def _is_of_sizes(atom: Atom) -> bool:
+    return all(isinstance(x, Size) for x in atom.factors)
+
+
+def _ceiling_of(atom: Atom) -> Int | None:
+    if _is_of_sizes(atom):
+        return Int(0, {atom: 1})
+    total = Int(1)
+    for x in atom.factors:
+        bound = Int(0, {x: 1}) if isinstance(x, Size) else None if x.most is None else ceiling(x.most)
+        if bound is None and x.high <= FEW:
+            bound = Int(x.high)
+        if bound is None or x.low < 0:
+            return None
+        total = total * bound
+    return total
+
+
+def _largest(atom: Atom) -> tuple[Atom, Int] | None:
+    """A register, or a product, and what it is at most, if a register in it has such a bound."""
+    for i, x in enumerate(atom.factors):
+        rest = (*atom.factors[:i], *atom.factors[i + 1 :])
+        if x.most is not None and all(y.low >= 0 for y in rest):
+            bound = x.most
+            for y in rest:
+                bound = bound.times(Int(0, {y: 1}, tight=False), tight=False)
+            return atom, bound
+    return None
+
+
+def magnitude(x: Int | int) -> float:
+    """About how large a step is, of sizes that nobody knows."""
+    if isinstance(x, int):
+        return abs(x)
+    return abs(x.constant + sum(c * NOMINAL ** len(a.factors) for a, c in x.terms.items()))
+
+
+def coefficient(x: Int, atom: Atom) -> Int | None:
+    """What a register is multiplied by; ``None`` if that depends on it."""
+    terms: dict[Atom, int] = {}
+    constant = 0
+    for a, c in x.terms.items():
+        if atom not in a.factors:
+            continue
+        rest = list(a.factors)
+        rest.remove(atom)
+        if atom in rest:
+            return None
+        if not rest:
+            constant = c
+        else:
+            terms[rest[0] if len(rest) == 1 else Product(tuple(rest))] = c
+    return Int(constant, terms)
+
+
+def without(x: Int, atoms: Container[Atom]) -> Int:
+    """The terms in which none of those registers is."""
+    return Int(x.constant, {a: c for a, c in x.terms.items() if not any(f in atoms for f in a.factors)})
+
+
+def _sum(a: Mapping[Atom, int], b: Mapping[Atom, int], factor: int) -> dict[Atom, int]:
+    """The terms of ``a + factor * b``."""
+    terms = dict(a)
+    for atom, c in b.items() if factor else ():
+        terms[atom] = terms.get(atom, 0) + c * factor
+    return terms

@@ -171,6 +171,8 @@ def _mul(p: Program, a: Int, b: Int) -> Int:
     low, high = _products(a, b)
     if low < LOWEST or high > HIGHEST:
         return _exactly(p, "smul", a, b, low, high)
+    if a.is_of_sizes and b.is_of_sizes:
+        return a * b
     return Int.of(Atom(p.code.op(f"mul nsw i64 {p.text(a)}, {p.text(b)}"), low, high))
 
 

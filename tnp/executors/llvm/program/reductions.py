@@ -13,11 +13,11 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program import blas
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
-from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.integers import Int, coefficient, magnitude
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import require_equal
-from tnp.executors.llvm.program.write_hazards import recorded
+from tnp.executors.llvm.program.write_hazards import recorded, somewhere
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__: list[str] = []
@@ -51,13 +51,13 @@ class Accumulator:
 
 def _order(p: Program, x: Array, dims: Sequence[int]) -> list[int]:
     """``dims`` so that the innermost loop is over neighbours: last where what is read is nearest to what is read next."""
-    at = tuple(Int(0, {Atom(f"%at{d}", 0, max(1, n.high - 1)): 1}) for d, n in enumerate(x.shape))
-    steps = dict.fromkeys(dims, 0)
+    at = somewhere(p, x)
+    steps = dict.fromkeys(dims, 0.0)
     for _, offset in recorded(p, x, at)[0]:
-        for atom, c in offset.terms.items():
-            for d in dims:
-                if at[d].terms.get(atom):
-                    steps[d] += min(abs(c), FAR)
+        for d in dims:
+            for atom in at[d].terms:
+                step = coefficient(offset, atom)
+                steps[d] += FAR if step is None else min(magnitude(step), FAR)
     return sorted(dims, key=lambda d: -steps[d])
 
 
@@ -233,7 +233,7 @@ def _var(p: Program, out: TensorProxy, a: Array, dims: Sequence[int], *, correct
     def reduce(x: Array, fixed: dict[int, Int]) -> Value:
         count = ONE
         for d in dims:
-            count = p.product(count, x.shape[d])
+            count = count * x.shape[d]
         mean = code.op(f"fdiv {type_} {_accumulate(p, 'sum', x, dims, fixed)}, {as_float(count, 0)}")
 
         def squared(p: Program, at: At) -> Value:

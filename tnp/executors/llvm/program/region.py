@@ -14,20 +14,25 @@ from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
+from tnp.core.symbols import is_symbol, value_of
 from tnp.executors.base import Region
 from tnp.executors.llvm import scalars
+from tnp.executors.llvm.any_size import SIZES, AnySizeRegion, Roots, roots_of
+from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.numbers import whole
+from tnp.executors.llvm.program.sizes import Sizes, is_counted, sizes_function
 from tnp.executors.llvm.program.strip_mining import Uncut
-from tnp.executors.llvm.program.values import Scalar, StridedView, Thunk
+from tnp.executors.llvm.program.values import Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
 from tnp.runtime import launcher
 from tnp.runtime.engine import Unavailable
 
-__all__ = ["ProgramRegion", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "is_sized", "takes"]
 
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LARGE = 32 * 1024
@@ -42,8 +47,9 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
     if bsym.sym is prims.cond and _hands_on(bsym):
         return False
     try:
-        key = [_usual(x) for x in inputs]
-        written = _write("", bsym, inputs, outputs, _updates(bsym, inputs, outputs), key, fast=fast)
+        roots = roots_of(inputs)
+        key = [_usual(x) for x in inputs] if not roots else []
+        written = _write("", bsym, inputs, outputs, _updates(bsym, inputs, outputs), key, fast=fast, roots=roots)
     except Refused:
         return False
     # A kernel would copy the whole of what is read and written, instead of some rows.
@@ -67,7 +73,7 @@ def _hands_on(bsym: BoundSymbol) -> bool:
 
 def is_sized(p: Proxy) -> bool:
     """Whether it is no array, or one whose shape is known before it is computed."""
-    return not isinstance(p, TensorProxy) or all(type(n) is int for n in p.shape)
+    return not isinstance(p, TensorProxy) or not any(map(is_counted, p.shape))
 
 
 def _is_numpys(p: Proxy) -> bool:
@@ -105,10 +111,10 @@ def _pays(bsym: BoundSymbol) -> bool:
 
 
 def _elements(p: Proxy) -> int:
-    """The number of elements of an array, as far as it is known."""
-    if not isinstance(p, TensorProxy) or not all(type(n) is int for n in p.shape):
+    """The number of elements of an array, as far as it is known: in the present call, if its sizes are symbolic."""
+    if not isinstance(p, TensorProxy) or any(map(is_counted, p.shape)):
         return 0
-    return math.prod(p.shape)
+    return math.prod(value_of(n) or 0 for n in p.shape)
 
 
 def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> dict[int, int]:
@@ -160,13 +166,46 @@ class ProgramRegion(NativeRegion):
 
     def error(self, args: Sequence[Any], record: int) -> BaseException:
         """See :meth:`NativeRegion.error`."""
-        words = (ctypes.c_int64 * launcher.RECORD_WORDS).from_address(record)
-        failure, count = self.failures[words[0]]
-        return failure(*words[1 : 1 + count])
+        return _error(self.failures, record)
 
 
 def _output(p: Any) -> launcher.Output:
     return launcher.Output(p.python_type.__name__) if isinstance(p, NumberProxy) else output_of(p)
+
+
+class AnySizeProgram(AnySizeRegion):
+    """A loop or a branch of symbolic sizes, as one function for all of them. Raises :class:`Refused`, or ``Unavailable``, if there is no
+    code."""
+
+    level = ProgramRegion.level
+
+    def __init__(self, name: str, region: Region, fast: bool) -> None:
+        (self.bsym,) = region.bound_symbols
+        updates = _updates(self.bsym, region.inputs, region.outputs)
+        roots = roots_of(region.inputs)
+        args = self.bsym, region.inputs, region.outputs, updates, []
+        known = _recent.pop(id(bodies_of(self.bsym)[-1]), None)
+        if known is None or known.describes != _description(*args, fast):
+            known = _write(ENTRY, *args, fast=fast, roots=roots)
+        self.failures = known.program.failures
+        fresh = [p for k, p in enumerate(region.outputs) if k not in updates]
+        shapes = [p.shape for p in fresh if isinstance(p, TensorProxy) and not p.scalar]
+        count = len(region.inputs) + len(fresh)
+        sizes = sizes_function(ENTRY + SIZES, roots, count, shapes, "#0")
+        text = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}")
+        super().__init__(name, region, updates, f"{text}\n\n{sizes}\n")
+
+    def describe(self) -> list[str]:
+        return [f"the whole {self.bsym.sym.name} is native, for any size"]
+
+    def error(self, record: int) -> BaseException:
+        return _error(self.failures, record)
+
+
+def _error(failures: Sequence[tuple[Failure, int]], record: int) -> BaseException:
+    words = (ctypes.c_int64 * launcher.RECORD_WORDS).from_address(record)
+    failure, count = failures[words[0]]
+    return failure(*words[1 : 1 + count])
 
 
 class _Written(NamedTuple):
@@ -198,13 +237,13 @@ def _description(
 
 def _write(
     name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
-    key: Sequence[Any], *, fast: bool, failures: list[tuple[Failure, int]] | None = None,
+    key: Sequence[Any], *, fast: bool, failures: list[tuple[Failure, int]] | None = None, roots: Roots | None = None,
 ) -> _Written:  # fmt: skip
-    """The module of a loop or a branch for one kind of arguments. Raises :class:`Refused`."""
-    for cuts in (True, False):
+    """The module of a loop or a branch for one kind of arguments; for any size, if there are ``roots``. Raises :class:`Refused`."""
+    for cuts in (True, False) if not roots else (False,):
         p = Program(fast=fast, failures=failures, cuts=cuts)
         try:
-            text = _module(name or PLACEHOLDER, bsym, inputs, outputs, updates, key, p)
+            text = _module(name or PLACEHOLDER, bsym, inputs, outputs, updates, key, p, roots or {})
         except Uncut:
             continue
         return _Written(text, p, _description(bsym, inputs, outputs, updates, key, fast), bsym)
@@ -213,13 +252,17 @@ def _write(
 
 def _module(
     name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
-    key: Sequence[Any], p: Program,
+    key: Sequence[Any], p: Program, roots: Roots,
 ) -> str:  # fmt: skip
     """The text, written with the new program ``p``."""
     written = set(updates.values())
-    for j, (x, kind) in enumerate(zip(inputs, key)):
-        pointer = _slot(p, j)
-        made = p.scopes[0][x.name] = _input(p, x, kind, pointer, 0 if j in written else -1)
+    if roots:
+        code = Code(p.code)
+        code._count = 300_000
+        p.sizes = Sizes(code, roots, len(inputs) + len(outputs) - len(updates))
+    for j, x in enumerate(inputs):
+        pointer, level = _slot(p, j), 0 if j in written else -1
+        made = p.scopes[0][x.name] = _input(p, x, key[j] if key else None, pointer, level)
         if j in written:
             p.written.append(made)
     fresh = [(k, x) for k, x in enumerate(outputs) if k not in updates]
@@ -241,16 +284,22 @@ def _slot(p: Program, i: int) -> str:
 
 def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     if isinstance(x, NumberProxy):
-        return load_number(p.head, x, pointer)
+        return Number(int, p.sizes.of(x)) if p.sizes is not None and is_symbol(x) else load_number(p.head, x, pointer)
     assert isinstance(x, TensorProxy)
     if x.scalar:
         return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)
+    if kind is None:
+        return _contiguous(p, x, pointer, level)
     return StridedView(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])
 
 
-def _contiguous(p: Program, x: TensorProxy, pointer: str) -> StridedView:
-    strides = _usual(x)[1]
-    return StridedView(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)
+def _contiguous(p: Program, x: TensorProxy, pointer: str, level: int = -1) -> StridedView:
+    shape = [whole(p, p.value(n)) for n in x.shape]
+    strides, step = [ZERO] * len(shape), Int(x.dtype.itemsize)
+    for d in reversed(range(len(shape))):
+        strides[d] = step
+        step = step * shape[d]
+    return StridedView(p.memory(pointer, level), x.dtype, ZERO, shape, strides)
 
 
 def _finish(p: Program, x: Proxy, pointer: str) -> None:

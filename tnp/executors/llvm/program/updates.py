@@ -12,7 +12,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.arrays import check_indices, element_index
 from tnp.executors.llvm.program.emitter import Program
 from tnp.executors.llvm.program.liveness import steps_of
-from tnp.executors.llvm.program.numbers import as_dtype
+from tnp.executors.llvm.program.numbers import as_dtype, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast
@@ -101,7 +101,8 @@ def _slice_update(p: Program, b: BoundSymbol) -> None:
     base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
     starts = b.args[2]
     steps = (b.args[3] if len(b.args) > 3 else b.kwargs.get("strides")) or [1] * len(starts)
-    stops = [start + (n.high - 1) * by + 1 for start, n, by in zip(starts, value.shape, steps)]
+    starts = p.resolve(list(starts))
+    stops = [Number(int, (n - 1) * by + 1 + whole(p, start)) for start, n, by in zip(starts, value.shape, steps)]
     target = VIEWS["slice"](p, None, base, starts, stops, steps)
     assert isinstance(target, StridedView)
     p.keep_what_is_read(base.memory, proxy.name)

@@ -19,10 +19,12 @@ from tnp.executors.llvm.scalars.registers import Value
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["Array", "At", "Memory", "Number", "Scalar", "StridedView", "Thunk"]
+__all__ = ["Array", "At", "Memory", "Number", "Scalar", "Stride", "StridedView", "Thunk"]
 
 #: a position: an integer a dimension
 At: TypeAlias = "tuple[Int, ...]"
+#: bytes from one element to the next: a number, or, made of sizes, an integer of the program
+Stride: TypeAlias = "int | Int"
 
 
 @dataclass(frozen=True)
@@ -68,15 +70,17 @@ class StridedView:
 
     cost = 0
 
-    def __init__(self, memory: Memory, dtype: DType, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> None:
+    def __init__(
+        self, memory: Memory, dtype: DType, offset: Int, shape: Sequence[Int], strides: Sequence[Stride]
+    ) -> None:
         self.memory = memory
         self.dtype = dtype
         self.offset = offset
         self.shape: At = tuple(shape)
-        self.strides = tuple(strides)
+        self.strides = tuple(s.constant if isinstance(s, Int) and not s.terms else s for s in strides)
         self.reads = frozenset((memory,))
 
-    def like(self, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> StridedView:
+    def like(self, offset: Int, shape: Sequence[Int], strides: Sequence[Stride]) -> StridedView:
         """Another view of the same memory."""
         return StridedView(self.memory, self.dtype, offset, shape, strides)
 

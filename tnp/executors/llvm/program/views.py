@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -62,7 +61,7 @@ def _from_end(p: Program, i: Int, n: Int) -> Int:
         negative = p.code.op(f"icmp slt i64 {p.text(i)}, 0")
         return p.code.op(f"add i64 {p.text(i)}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
 
-    return p.atom(("from end", i, n), write, 0, max(0, n.high - 1))
+    return p.atom(("from end", i, n), write, 0, max(0, n.high - 1), p.most(n - 1))
 
 
 def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
@@ -113,8 +112,9 @@ def _count(p: Program, length: Int, step: int) -> Int:
         return Int(-(-length.known // step))
     up = length + (step - 1)
     return p.atom(
-        ("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step
-    )
+        ("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step,
+        p.most(length),
+    )  # fmt: skip
 
 
 def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: Any, step: int = 1) -> Array:
@@ -132,11 +132,13 @@ def sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
 
 def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any = None) -> Array:
     for d, (start, stop, by) in enumerate(zip(starts, stops, strides or [1] * len(starts))):
-        unchanged = start == 0 and by == 1 and a.shape[d].high <= stop
+        first, last = whole(p, start), whole(p, stop)
+        unchanged = first == ZERO and by == 1 and (last - a.shape[d]).low >= 0
         if not unchanged:
-            if a.shape[d].known is None:
+            if a.shape[d].known is None and not a.shape[d].is_of_sizes:
                 raise Refused("a slice of a size of the program")
-            a = sliced(a, d, Int(start), Int((stop - start + by - 1) // by), by)
+            length = last - first
+            a = sliced(a, d, first, length if by == 1 else _count(p, length, by), by)
     return a
 
 
@@ -243,23 +245,23 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     wanted = [d for d, n in enumerate(new) if n.known != 1]
     if len(kept) == len(wanted) and all(a.shape[d] == new[e] for d, e in zip(kept, wanted)):
         return _with_ones(a, new, dict(zip(wanted, kept)))
-    if any(n.known is None for n in (*a.shape, *new)):
+    if not all(n.is_of_sizes for n in (*a.shape, *new)):
         raise Refused("a reshape to sizes of the program")
     place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
-    strides, step = [0] * len(new), place.dtype.itemsize
+    strides, step = [ZERO] * len(new), Int(place.dtype.itemsize)
     for d in reversed(range(len(new))):
         strides[d] = step
-        step *= new[d].constant
+        step = step * new[d]
     return place.like(place.offset, new, strides)
 
 
 def _is_contiguous(a: StridedView) -> bool:
-    expected = a.dtype.itemsize
+    expected = Int(a.dtype.itemsize)
     for n, stride in zip(reversed(a.shape), reversed(a.strides)):
-        if n.constant != 1 and stride != expected:
+        if n.known != 1 and Int.of(stride) != expected:
             return False
-        expected *= n.constant
-    return math.prod(n.constant for n in a.shape) > 0
+        expected = expected * n
+    return all(n.low > 0 for n in a.shape)
 
 
 def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:
@@ -271,7 +273,7 @@ def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:
 
 
 def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int) -> Array:
-    length = Int(out.shape[-1])
+    length = whole(p, p.value(out.shape[-1]))
     rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
     row, column = Int(max(0, -offset)), Int(max(0, offset))
     if isinstance(a, StridedView):

@@ -1,0 +1,132 @@
+"""Regions of symbolic sizes as callables: one function for all sizes.
+
+The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
+that are not C-contiguous, and sizes of 0, run the region unfused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tnp.core import intervals, symbols
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.executors.base import Region
+from tnp.executors.llvm.region import ENTRY, numpy_dtype
+from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
+from tnp.runtime.engine import Unavailable
+from tnp.runtime.gc_tuning import relaxed_gc
+
+__all__ = ["SIZES", "AnySizeRegion", "Roots", "roots_of"]
+
+#: how the name of the function of sizes ends
+SIZES = "_sizes"
+#: the first so many values without dimensions may be scalars or arrays
+KINDS = 3
+
+#: sizes that no others make, by name, and where each is found: an input, its dimension (of a number: ``None``), and what is to be taken
+#: from that
+Roots = dict[str, "tuple[NumberProxy, tuple[int, int | None, int]]"]
+
+
+def roots_of(inputs: Sequence[Proxy]) -> Roots:
+    """The sizes of a region's inputs that no others make."""
+    found: Roots = {}
+    arrays = [(j, p) for j, p in enumerate(inputs) if isinstance(p, TensorProxy)]
+    for j, p in arrays:
+        for d, n in enumerate(p.shape):
+            if isinstance(n, NumberProxy) and symbols.is_symbol(n) and n.origin is None and n.name not in found:
+                found[n.name] = n, (j, d, 0)
+    for j, n in enumerate(inputs):
+        if isinstance(n, NumberProxy) and symbols.is_symbol(n) and n.name not in found:
+            found[n.name] = n, (j, None, 0)
+    for j, p in arrays:  # a size that is only there with a number added to it
+        for d, n in enumerate(p.shape):
+            form = None if isinstance(n, int) or not symbols.is_symbol(n) else intervals.linear(n)
+            terms = () if form is None else tuple(form.terms.values())
+            if form is not None and len(terms) == 1 and terms[0][1] == 1 and terms[0][0].name not in found:
+                found[terms[0][0].name] = terms[0][0], (j, d, form.constant)
+    return found
+
+
+class AnySizeRegion:
+    """A region, and the function that calls its code, which is that of the module ``ir``: functions :data:`ENTRY` and
+    :data:`ENTRY` + :data:`SIZES`, as :class:`~tnp.runtime.launcher.Spec` has them. ``updates``: which output is in the memory of which
+    input. Raises ``Unavailable`` if there is no code."""
+
+    #: how hard LLVM tries
+    level = 1
+
+    def __init__(self, name: str, region: Region, updates: Mapping[int, int], ir: str) -> None:
+        self.name = name
+        self.region = region
+        self.updates = updates
+        self._alone: Callable[..., Any] | None = None
+        self._lock = locks.lock()
+        start = time.perf_counter()
+        threads.ensure_runtime()
+        with relaxed_gc():
+            compiled = engine.compile_ir(ir, name, self.level)
+        logs.tell(logs.Event("native", name, time.perf_counter() - start))
+        try:
+            self.launcher: Any = launcher.make_launcher(name, self._slow)
+        except Unavailable:
+            self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._slow)
+        # Values without dimensions come as scalars or as arrays, whatever the program says: operations of others made them.
+        arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
+        single = {p.name: p.scalar for p in arrays if not p.ndim}
+        ways = [dict(zip(single, kinds)) for kinds in itertools.product((False, True), repeat=min(len(single), KINDS))]
+        for way in sorted(ways, key=lambda way: way.items() <= single.items()):  # what it says is tried first
+            spec = self._spec(compiled.address(ENTRY + SIZES), way)
+            self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
+        self.function: Callable[..., Any] = self.launcher.function
+
+    def describe(self) -> list[str]:
+        """What was compiled, in lines of text."""
+        raise NotImplementedError
+
+    def number(self, p: NumberProxy) -> launcher.Input:
+        """What an argument must be that is a number."""
+        low = launcher.INT64.min if p.low is None else p.low
+        high = launcher.INT64.max if p.bound is None else p.bound
+        return launcher.Input(p.python_type.__name__, low=int(low), high=int(high))
+
+    def error(self, record: int) -> BaseException:
+        """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""
+        raise NotImplementedError
+
+    def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
+        written = set(self.updates.values())
+        inputs = [
+            self.number(p) if isinstance(p, NumberProxy) else _dense(p, are_scalars.get(p.name, p.scalar), j in written)
+            for j, p in enumerate(self.region.inputs)
+        ]
+        outputs = [_output(p) for k, p in enumerate(self.region.outputs) if k not in self.updates]
+        return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
+
+    def _slow(self, *inputs: Any) -> Any:
+        """What a call comes to whose arguments do not fit, or that fails."""
+        if len(inputs) > len(self.region.inputs):
+            raise self.error(inputs[-1])
+        with self._lock:
+            if self._alone is None:
+                assert self.region.run_unfused is not None
+                self._alone = self.region.run_unfused(self.updates)
+        with np.errstate(all="ignore"):
+            return self._alone(*inputs)
+
+
+def _dense(p: Any, is_scalar: bool, is_written: bool) -> launcher.Input:
+    if is_scalar:
+        return launcher.Input("scalar", (), (), numpy_dtype(p.dtype))
+    return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype), is_written)
+
+
+def _output(p: Any) -> launcher.Output:
+    if isinstance(p, NumberProxy):
+        return launcher.Output(p.python_type.__name__)
+    return launcher.Output("scalar" if p.scalar else "sized", (0,) * p.ndim, numpy_dtype(p.dtype))

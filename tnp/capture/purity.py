@@ -23,7 +23,7 @@ from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import CountsReferences, NeedsEager
 
 __all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]
 
@@ -72,6 +72,10 @@ _CALLING: frozenset[Any] = frozenset((
     builtins.map, builtins.filter, builtins.sorted, builtins.max, builtins.min, builtins.iter, functools.reduce, functools.cmp_to_key, np.vectorize, np.frompyfunc,
     *(f for f in vars(itertools).values() if callable(f)),
 ))  # fmt: skip
+
+
+#: functions that look at who refers to an object, besides those of :mod:`gc`
+_REFERENCES = (sys.getrefcount,)
 
 
 def is_impure(f: Any) -> bool:
@@ -150,6 +154,8 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise NeedsEager(f"it calls {_name(f)} of an object")  # which it would find in the stand-in
     if getattr(f, "__objclass__", None) is object and f.__name__ == "__init__":
         return  # of super().__init__(): it checks that there are no arguments
+    if _module_of(f) == "gc" or any(f is g for g in _REFERENCES):
+        raise CountsReferences(f"it calls {_name(f)}, which looks at references")
     if is_impure(f):
         raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
     inner: Any = getattr(f, "__wrapped__", None)

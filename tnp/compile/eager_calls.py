@@ -12,10 +12,9 @@ from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.faster_way import FasterWay
 from tnp.compile.faults import REPORT, located, text_of
-from tnp.compile.resume_points import ResumePoints, python_of
+from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
 from tnp.core.errors import (
-    AmbiguousView,
     EagerFallbackWarning,
     InternalError,
     InternalErrorWarning,
@@ -154,7 +153,7 @@ class EagerCalls:
         if warning is EagerFallbackWarning:
             stack = reason.stack[: len(reason.stack) - len(user_stack())]
             points = self._points_around(reason.reason, stack, reason.result)
-            if points is not None and isinstance(reason, AmbiguousView):
+            if points is not None and reason.whole:
                 points.run_whole()
                 points = None
             if points is not None:
@@ -163,7 +162,7 @@ class EagerCalls:
                 return CacheEntry(form, prologue, run, eager_reason=text, points=points)
             if self._around is not None:
                 self._around.note(dict.fromkeys(self._places, reason.reason))
-                if isinstance(reason, AmbiguousView):
+                if reason.whole:
                     self._around.run_whole()
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
@@ -209,7 +208,7 @@ class EagerCalls:
         if type(whole) in (types.FunctionType, types.MethodType):
             if form.in_parts is None:
                 form.in_parts = FasterWay(
-                    lambda *values: form.apply(points.function(), values),
+                    beginning(lambda *values: form.apply(points.function(), values)),
                     lambda *values: form.apply(whole, values),
                     state=lambda: points.version,
                 )
@@ -218,7 +217,7 @@ class EagerCalls:
         def run(*values: Any) -> Any:  # hooks may have been added to a module
             return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
 
-        return run
+        return beginning(run)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

@@ -16,7 +16,9 @@ import functools
 import inspect
 import linecache
 import re
+import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,7 +39,7 @@ from tnp.core.subtraces import bodies_of
 from tnp.core.trace import Trace
 from tnp.runtime import locks
 
-__all__ = ["ResumePoints", "is_worth_a_call", "python_of"]
+__all__ = ["ResumePoints", "beginning", "is_worth_a_call", "python_of"]
 
 #: points of a function; one with more runs eagerly
 MOST_POINTS = 60
@@ -218,7 +220,7 @@ class ResumePoints:
             compiled = self._span(span)
             if compiled is None:
                 return self._whole()
-            cells[span.name] = _unless_errors_raise(compiled) if span.in_context else compiled
+            cells[span.name] = _unless_watched(compiled) if span.in_context else compiled
             self.parts.append((span.places, compiled))
         is_worth_it = spans or any(map(self._calls_compiled, walk(tree.body)))
         made = function_of(tree, f, {name: types.CellType(x) for name, x in cells.items()}) if is_worth_it else None
@@ -294,7 +296,7 @@ class ResumePoints:
         made = self._callees.get(f)
         if made is None:
             made = self._callees[f] = self._jit(f) if _is_compiled(f) else self._with_callbacks(f)
-        return f if made is not f and _errors_raise() else made
+        return f if made is not f and _is_watched() else made
 
     def _outlined_function(self, f: types.FunctionType) -> types.FunctionType:
         """A function that may be another at each call, and a generator, as what runs in parts."""
@@ -303,7 +305,7 @@ class ResumePoints:
             can = tree is not None and can_outline(tree)
             self._by_code[f.__code__] = ResumePoints(f, self._jit, lifts=True) if can else None
         points = self._by_code[f.__code__]
-        return f if points is None or _errors_raise() else points.function_for(f)
+        return f if points is None or _is_watched() else points.function_for(f)
 
     def _with_callbacks(self, f: Any) -> Any:
         """A library's function, which calls compiled ones for the functions of the user's that it is given."""
@@ -360,9 +362,37 @@ def _codes_in(code: types.CodeType) -> list[types.CodeType]:
     return inside + [c for one in inside for c in _codes_in(one)]
 
 
-def _errors_raise() -> bool:
-    """Whether NumPy is to do more about floating-point errors than to warn: compiled code does not."""
+class _Warnings(threading.local):
+    """The filters of warnings that there were when the function that runs in parts was called; ``None`` outside of such."""
+
+    filters: Any = None
+
+
+_warnings = _Warnings()
+
+
+def beginning(run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run``, a function in parts, during which it is known whether its caller or a statement of its own asked for warnings."""
+
+    def begun(*values: Any) -> Any:
+        if _warnings.filters is not None:
+            return run(*values)
+        _warnings.filters = warnings.filters
+        try:
+            return run(*values)
+        finally:
+            _warnings.filters = None
+
+    return begun
+
+
+def _is_watched() -> bool:
+    """Whether somebody looks at what compiled code does not give: NumPy's floating-point errors, if they are to raise, and warnings, in a
+    context that records them or makes errors of them."""
     global _asked
+    # Each such context has a list of filters of its own.
+    if _warnings.filters is not None and warnings.filters is not _warnings.filters:
+        return True
     state = _STATE.get() if _STATE is not None else None
     if state is None or state is not _asked[0]:
         _asked = state, not _MILD.issuperset(np.geterr().values())
@@ -376,11 +406,11 @@ _STATE: Any = getattr(getattr(getattr(np, "_core", None), "umath", None), "_exto
 _asked: tuple[Any, bool] = None, False
 
 
-def _unless_errors_raise(compiled: Any) -> Callable[..., Any]:
-    """A compiled span in a ``with``, which runs eagerly where that makes NumPy raise floating-point errors."""
+def _unless_watched(compiled: Any) -> Callable[..., Any]:
+    """A compiled span in a ``with``, which runs eagerly where that makes NumPy raise floating-point errors, or records warnings."""
 
     def run(*args: Any) -> Any:
-        return (compiled.__tnp_function__ if _errors_raise() else compiled)(*args)
+        return (compiled.__tnp_function__ if _is_watched() else compiled)(*args)
 
     vars(run)["__tnp_span__"] = compiled
     return run

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AmbiguousView",
     "BatchError",
+    "CountsReferences",
     "EagerFallbackWarning",
     "ExtensionError",
     "GradientError",
@@ -183,6 +184,9 @@ class NeedsEager(BaseException):
     ``reason`` is a clause that completes "runs eagerly because …".
     """
 
+    #: whether nothing of the function may be compiled, and not only this statement
+    whole = False
+
     def __init__(self, reason: str, location: UserLocation | None = None) -> None:
         self.reason = reason
         #: the lines of the program that were being executed, innermost first
@@ -221,7 +225,15 @@ class RaisedWhileTracing(NeedsEager):
 
 
 class AmbiguousView(NeedsEager):
-    """A write to memory that another array may share; tnp cannot decide it."""
+    """A write to memory that another array may share, which depends on the memory order of arrays; tnp cannot decide it."""
+
+    whole = True
+
+
+class CountsReferences(NeedsEager):
+    """The program asks who refers to an object. Compiled parts have references of their own."""
+
+    whole = True
 
 
 class NeedsConcreteSize(NeedsEager):

@@ -58,8 +58,10 @@ def add_import(context: dict[str, Any], import_line: str) -> None:
 
 def _number(x: Any, context: dict[str, Any]) -> str:
     if type(x) is float and not math.isfinite(x):
-        return f'float("{x}")'
-    if type(x) is complex and not (math.isfinite(x.real) and math.isfinite(x.imag)):
+        sign = "-" if math.isnan(x) and math.copysign(1.0, x) < 0 else ""
+        return f'float("{sign}{x}")'
+    # Python's own text of a complex number is a sum, in which zeros may lose their signs.
+    if type(x) is complex and not (x.real and x.imag and math.isfinite(x.real) and math.isfinite(x.imag)):
         return f"complex({_number(x.real, context)}, {_number(x.imag, context)})"
     return repr(x)
 

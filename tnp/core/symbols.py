@@ -90,7 +90,7 @@ class Relations:
             return
         if number.python_type is bool:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
-        elif intervals.linear(number).interval() != (number.value, number.value):
+        elif number.python_type is not int or intervals.linear(number).interval() != (number.value, number.value):
             self._conditions[f"{number.text} == {number.value!r}"] = None
             self._fixed.append(number)
 
@@ -203,7 +203,7 @@ def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int 
 
 def _has_few_values(number: NumberProxy) -> bool:
     """Whether a program for each value of a number is few programs, as of a size's parity."""
-    low, high = intervals.linear(number).interval()
+    low, high = intervals.linear(number).interval() if number.python_type is int else (None, None)
     return low is not None and high is not None and high - low < FEW
 
 

@@ -53,12 +53,16 @@ def is_not(a: Any, b: Any) -> bool:
     return not is_(a, b)
 
 
+class _Id(int):
+    """The id of an object that stands for one of the program's: no result, as that of the other one is another."""
+
+
 def id_(x: Any) -> int:
     """``id(x)``: of an object that the program made. Another one's may differ at the next call."""
     _, source = _behind(x)
     if source is not None or type(x) in (TracedNumber, TracedEither):
         raise NeedsEager(f"it asks for the id of {source.description if source is not None else 'a number'}")
-    return id(x)
+    return _Id(id(x))
 
 
 def type_(x: Any, *rest: Any) -> Any:

@@ -270,6 +270,7 @@ class Runtime(ControlFlow):
         return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        _refuse_speakers(f, args, kwargs)
         if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
             return fresh(f(*args, **kwargs))
         if symbol.id.startswith("scipy_method."):
@@ -279,6 +280,7 @@ class Runtime(ControlFlow):
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
         check_on_trial(f)
+        _refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
         tracer = active.current()
         if looks_at_values(f):
@@ -293,7 +295,7 @@ class Runtime(ControlFlow):
         if is_of_numpy and (isinstance(f, type) or type(f) is types.MethodType):
             args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
         if type(f) is types.FunctionType:
-            if is_of_numpy or f.__module__.partition(".")[0] not in _PASSING_ON:
+            if is_of_numpy or str(f.__module__).partition(".")[0] not in _PASSING_ON:
                 # NumPy would make object arrays of the numbers, and other libraries keep them.
                 args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_of_numpy:
@@ -324,6 +326,8 @@ class Runtime(ControlFlow):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)
+        if _speaks_of_arrays(cls):
+            raise NeedsEager(f"it makes a {cls.__name__}, whose methods NumPy calls")
         active.current().inputs.guard_class(cls, data=True)
         twin = twin_of(cls)
         if is_followed(new):
@@ -361,6 +365,30 @@ def _call_operation(f: Any, operation: Symbol, args: tuple[Any, ...], kwargs: di
 _FUNCTION_TYPES = frozenset(
     (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 )
+
+
+def _refuse_speakers(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises :class:`NeedsEager` where a library is given an object that NumPy would ask for an array."""
+    for x in (*args, *kwargs.values()):
+        if _speaks_of_arrays(type(x)):
+            raise NeedsEager(f"it gives a {class_of(x).__name__}, whose methods NumPy calls, to a library")
+
+
+#: what NumPy asks of the objects that it is given
+_PROTOCOLS = (
+    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
+)  # fmt: skip
+
+
+#: a class that a program has defined, in ``__flags__``
+_HEAP_TYPE = 1 << 9
+
+
+@functools.cache
+def _speaks_of_arrays(cls: type) -> bool:
+    """Whether the user has written a method of a class that NumPy calls."""
+    is_users = cls.__flags__ & _HEAP_TYPE and not is_library_class(cls)
+    return bool(is_users) and any(hasattr(cls, name) for name in _PROTOCOLS)
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -395,8 +395,9 @@ def clip(
 
 
 @npmethod("clip")
-def _clip_method(a: TensorProxy, min: Any = None, max: Any = None, **options: Any) -> TensorProxy:
+def _clip_method(a: TensorProxy, min: Any = None, max: Any = None, *out: Any, **options: Any) -> TensorProxy:
     """``a.clip(min, max)``."""
+    check(not out, lambda: "ndarray.clip with an array to write to is not compiled", NeedsEager)
     check(not options, lambda: f"ndarray.clip with {', '.join(options)} is not compiled", NeedsEager)
     return _clipped(a, min, max)
 

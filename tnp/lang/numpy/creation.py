@@ -91,6 +91,7 @@ def _as_array_symbol(name: str) -> None:
 
 def _as_asked(given: Any, made: TensorProxy, order: str | None, copy: bool | None) -> TensorProxy:
     """``made`` of what was ``given``, in memory of its own or not as ``copy`` says."""
+    check(copy is None or isinstance(copy, bool), lambda: f"copy={copy!r} is not compiled", NeedsEager)
     if made is not given:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")

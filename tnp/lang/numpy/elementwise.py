@@ -52,10 +52,9 @@ def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> t
 
 
 def _check_numbers(operands: Iterable[Any], dtype: dtypes.DType) -> None:
-    if dtype.kind in "iu":
-        for x in operands:
-            if is_number(x):
-                check_fits(x, dtype)
+    for x in operands:
+        if is_number(x):
+            check_fits(x, dtype)
 
 
 def _of_one_dtype(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...] | None:

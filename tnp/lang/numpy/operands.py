@@ -106,7 +106,9 @@ def beyond(x: Any, dtype: DType) -> int:
 
 
 def check_fits(x: Any, dtype: DType) -> None:
-    """Raises NumPy's ``OverflowError`` for a Python integer that ``dtype`` does not hold."""
+    """Raises NumPy's ``OverflowError`` for a Python integer that ``dtype`` does not hold, and Python's for one that no float does."""
+    if type(x) is int and dtype.kind in "fc":
+        float(x)
     if beyond(x, dtype):
         raise OverflowError(f"Python integer {x.value if isinstance(x, NumberProxy) else x} out of bounds for {dtype}")
 

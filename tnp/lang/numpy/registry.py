@@ -351,6 +351,8 @@ def defines(symbol: Symbol, function: Any, args: tuple[Any, ...], kwargs: dict[s
 @functools.cache
 def _defines(symbol: Symbol, function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     theirs, ours = _signature(function), _signature(symbol.meta)
+    if isinstance(function, np.ufunc) and positional <= function.nargs:
+        theirs = None  # whose signature may not show that all that it writes to may be told by position
     if theirs is not None and "start_or_stop" not in theirs.parameters:  # np.arange, which takes start= and stop=, too
         theirs.bind(*range(positional), **dict.fromkeys(keywords))
     if ours is None or any(p.kind is p.VAR_KEYWORD for p in ours.parameters.values()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,17 +68,20 @@ def _reversed(a: TensorProxy) -> TensorProxy:
     return clang.transpose(a, range(a.ndim)[::-1])
 
 
-def _check_order(order: str, function: str) -> None:
-    if order in ("A", "K"):
+def _check_order(order: Any, function: str) -> str:
+    """The order in capitals. Raises :class:`NeedsEager` for those that depend on memory."""
+    known = order.upper() if isinstance(order, str) else order
+    if known in ("A", "K"):
         raise NeedsEager(f"np.{function} with order={order!r} depends on how the array lies in memory")
-    check(order in ("C", "F"), lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    check(known in ("C", "F"), lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    return cast("str", known)
 
 
 @npsymbol(returns="view")
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> TensorProxy:
     """The elements in another shape, one length of which may be -1; a view where the memory allows."""
     a = as_array(a)
-    _check_order(order, "reshape")
+    order = _check_order(order, "reshape")
     if copy is False:
         raise NeedsEager("np.reshape with copy=False depends on how the array lies in memory")
     wanted = tuple(-1 if type(n) is int and n < 0 else n for n in shape_argument(shape))
@@ -90,7 +93,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 def ravel(a: Any, order: str = "C") -> TensorProxy:
     """All elements in one dimension: a view of contiguous memory, else a copy."""
     a = as_array(a)
-    _check_order(order, "ravel")
+    order = _check_order(order, "ravel")
     return prims.reshape(_reversed(a) if order == "F" else a, (a.numel,))
 
 

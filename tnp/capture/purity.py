@@ -114,6 +114,8 @@ def _module_of(f: Any) -> str:
     ):
         return (owner if isinstance(owner, type) else type(owner)).__module__
     module = getattr(f, "__module__", None)
+    if module is None and type(f) is types.FunctionType:  # of a wrapper of a method of C's
+        module = f.__globals__.get("__name__")
     if module is None:
         module = getattr(getattr(f, "__objclass__", None), "__module__", None) or type(f).__module__
     return module if type(module) is str else "?"

@@ -36,6 +36,8 @@ __all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
 EAGER_LIMIT = 16
 #: the same, where such calls run in parts, which are compiled for other arguments on their own
 IN_PARTS_LIMIT = 3
+#: spans in spans of a function
+MOST_NESTED = 4
 
 #: programs of a span from which on it is left to Python, if they ran fewer than so many times each
 SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
@@ -176,6 +178,8 @@ class EagerCalls:
         if not self.runs_eagerly or function is None:
             return None
         if self._points is None:
+            if self._around is not None and self._around.depth >= MOST_NESTED:
+                return None
             self._points = ResumePoints(function, self._part, self._around)
         points = self._points
         found = points.learn(reason, stack) or (result is not None and points.learn_result(reason, result))

@@ -76,8 +76,9 @@ class ResumePoints:
         self._bound_to = function.__self__ if type(function) is types.MethodType else None
         self._function: Any = function.__func__ if type(function) is types.MethodType else function
         self._jit = jit
-        #: those of the function that this one is a span of
+        #: those of the function that this one is a span of, and how many there are around them
         self.around = around
+        self.depth: int = 0 if around is None else around.depth + 1
         #: the reason for each foreign place
         self.foreign: dict[Place, str] = {}
         self._spans: dict[str, Any] = {}

@@ -136,12 +136,13 @@ class Specializer:
         inputs = {p.name for p in available}
         found = _slice(body, [wanted], inputs)
         draws = found is not None and any(b.has_tag_inside(OpTags.RANDOM) for b in found)
-        if draws:  # what has been drawn before decides what is drawn
-            drawn = [p for b in body if b.has_tag_inside(OpTags.RANDOM) for p in b.flat_outputs]
+        random = [b for b in body if b.has_tag_inside(OpTags.RANDOM)] if draws else []
+        if draws:  # what has been drawn before, and states that were set, decide what is drawn
+            drawn = [p for b in random for p in b.flat_outputs or b.flat_inputs]
             found = _slice(body, [wanted, *drawn], inputs)
         if found is None:
             return None
-        kept = {id(b) for b in found}
+        kept = {id(b) for b in (*found, *random)}
         body = [b for b in body if id(b) in kept or is_setting(b)]
         body = [b for b in map(_quiet, body) if b is not None]
         if self._relies_on_layouts(body):

@@ -469,6 +469,11 @@ class TracedObject:
     def __getattr__(self, name: str) -> Any:
         return _tracer.current().object_method(self, name)
 
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsEager(f"it looks into a {self.proxy.python_type.__name__}")
+
+    __repr__ = __str__ = __format__ = __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
 
 #: rows that Python code may take out of an array where no loop is one operation
 _MOST_ROWS = 10_000

@@ -97,9 +97,20 @@ def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) ->
         return value
 
     concrete, concrete_kwargs = map_proxies(make, args), map_proxies(make, kwargs)
+    for a in made:  # what is written may be what is there
+        a.flags.writeable = False
     with quiet() as said, np.errstate(all="ignore"):
         try:
-            result = function(*concrete, **concrete_kwargs)
+            try:
+                result = function(*concrete, **concrete_kwargs)
+            except ValueError as error:
+                if "read-only" not in str(error):
+                    raise
+                if "buffer source" not in str(error):
+                    raise NeedsEager(f"{name} changes its argument") from error
+                for a in made:  # Cython refuses read-only memory, even to read it
+                    a.flags.writeable = True
+                result = function(*concrete, **concrete_kwargs)
         except Exception as error:
             raise NeedsEager(f"a dry run of {name} on dummy data raised {error!r}") from error
     if any(issubclass(category, DeprecationWarning) for category in said):

@@ -22,7 +22,7 @@ from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import AmbiguousView, NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol
 from tnp.core.views import VIEWS, Returns
@@ -289,7 +289,9 @@ class NumpyLibrary(Operators, Subscripts):
         if not hasattr(numpys, name):
             raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         if symbol is None:
-            raise NeedsEager(f"{numpys.__name__}.{name} is not compiled")
+            of_layout = name == "flags" and a.storage.origin is None and a.ndim > 1
+            reason = AmbiguousView if of_layout else NeedsEager
+            raise reason(f"{numpys.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: tracer.call(symbol, (a, *args), kwargs)
 
     def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:

@@ -139,7 +139,7 @@ def _is_code(x: Any) -> bool:
         return True
     if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x) or NUMPY.is_part(x):
         return True
-    return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
+    return kind.__module__ == "typing" or str(kind.__module__).partition(".")[0] == "tnp"
 
 
 def _is_set(x: Any) -> bool:

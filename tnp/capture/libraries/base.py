@@ -231,7 +231,7 @@ def register(library: Library) -> None:
 def library_of_value(value: Any) -> Library | None:
     """The library beside NumPy one of whose types ``value`` is an instance of."""
     for kind in type(value).__mro__:
-        package = kind.__module__.partition(".")[0]
+        package = str(kind.__module__).partition(".")[0]
         if package in _MODULES:
             return _loaded(package)
     return None

@@ -360,6 +360,12 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
 _shadow_classes = ClassCache(_shadow_class)
 
 
+#: what NumPy asks of the objects that it is given
+ARRAY_PROTOCOLS = (
+    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
+)  # fmt: skip
+
+
 def _is_known_descriptor(descriptor: Any) -> bool:
     known = isinstance(descriptor, _KNOWN_DESCRIPTORS) or hasattr(descriptor, "__tnp_function__")  # a jitted method
     return known or type(descriptor).__module__.partition(".")[0] == "torch"
@@ -393,7 +399,14 @@ def _identity_methods(kind: type) -> dict[str, Any]:
             raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
 
         methods["__repr__"] = __repr__
+    for name in ARRAY_PROTOCOLS:
+        if callable(getattr(kind, name, None)):
+            methods[name] = _refuse_protocol
     return methods
+
+
+def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise NeedsEager(f"NumPy calls a method of {_state(self).source.description}")
 
 
 def _namespaces_equal(self: Any, other: Any) -> Any:

@@ -30,7 +30,7 @@ from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.scipy_objects import as_state, call_method
-from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
+from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
@@ -291,6 +291,10 @@ class Runtime(ControlFlow):
             tracer.inputs.functions.check((*args, *kwargs.values()))
         else:
             args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
+        if isinstance(f, type) and _looks_into_arguments(f):
+            args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
+            if is_traced((args, tuple(kwargs.values()))) or any(map(is_stand_in, (*args, *kwargs.values()))):
+                raise NeedsEager(f"it gives {f.__name__} what it looks into")
         is_of_numpy = str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
         if is_of_numpy and (isinstance(f, type) or type(f) is types.MethodType):
             args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
@@ -367,17 +371,27 @@ _FUNCTION_TYPES = frozenset(
 )
 
 
+#: modules whose classes keep what they are given, and do not look into it
+_KEEPING = frozenset(
+    ("_collections", "_functools", "builtins", "collections", "functools", "itertools", "operator", "types")
+)
+
+
+@functools.cache
+def _looks_into_arguments(cls: type) -> bool:
+    """Whether objects of a class are made in C, of what is in the arguments."""
+    if cls in (bytes, bytearray, memoryview):
+        return True
+    in_python = any(isinstance(getattr(cls, name), types.FunctionType) for name in ("__init__", "__new__"))
+    return not in_python and cls.__module__ not in _KEEPING
+
+
 def _refuse_speakers(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` where a library is given an object that NumPy would ask for an array."""
     for x in (*args, *kwargs.values()):
-        if _speaks_of_arrays(type(x)):
+        kind: Any = type(x)
+        if _speaks_of_arrays(kind):
             raise NeedsEager(f"it gives a {class_of(x).__name__}, whose methods NumPy calls, to a library")
-
-
-#: what NumPy asks of the objects that it is given
-_PROTOCOLS = (
-    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
-)  # fmt: skip
 
 
 #: a class that a program has defined, in ``__flags__``
@@ -388,7 +402,7 @@ _HEAP_TYPE = 1 << 9
 def _speaks_of_arrays(cls: type) -> bool:
     """Whether the user has written a method of a class that NumPy calls."""
     is_users = cls.__flags__ & _HEAP_TYPE and not is_library_class(cls)
-    return bool(is_users) and any(hasattr(cls, name) for name in _PROTOCOLS)
+    return bool(is_users) and any(hasattr(cls, name) for name in ARRAY_PROTOCOLS)
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

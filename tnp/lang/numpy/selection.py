@@ -372,8 +372,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         lambda: f"parameter multi_index must be a sequence of length {len(lengths)}",
     )
     found = [clang.convert(x, dtypes.int64) if x.dtype.kind == "b" else x for x in found]
-    if any(x.dtype.kind not in "iu" or x.dtype is dtypes.uint64 for x in found):
+    if any(x.dtype.kind not in "iu" for x in found):
         raise TypeError("only int indices permitted")
+    if any(x.dtype is dtypes.uint64 for x in found):
+        raise NeedsEager("positions of uint64 are not compiled")
     modes = [mode] * len(lengths) if isinstance(mode, str) else list(mode)
     total: Any = None
     parts = clang.broadcast(*(clang.convert(x, dtypes.int64) for x in found))

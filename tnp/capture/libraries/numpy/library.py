@@ -22,7 +22,7 @@ from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
-from tnp.core.errors import AmbiguousView, NeedsEager
+from tnp.core.errors import AmbiguousView, CountsReferences, NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol
 from tnp.core.views import VIEWS, Returns
@@ -290,7 +290,7 @@ class NumpyLibrary(Operators, Subscripts):
             raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         if symbol is None:
             of_layout = name == "flags" and a.storage.origin is None and a.ndim > 1
-            reason = AmbiguousView if of_layout else NeedsEager
+            reason = AmbiguousView if of_layout else CountsReferences if name == "resize" else NeedsEager
             raise reason(f"{numpys.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: tracer.call(symbol, (a, *args), kwargs)
 

@@ -4,7 +4,9 @@ import collections.abc
 import copy
 import functools
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -270,3 +272,121 @@ def test_setting_a_dtype():
         return y
 
     check(f, (X,))
+
+
+def test_signs_of_zeros_and_nans_in_constants():
+    def f(x):
+        zeros = np.array([0 - 2j, complex(-0.0, 1), complex(1, -0.0), complex(1, 0.0)])
+        return (
+            x + complex(0.0, -2.0),
+            zeros.real,
+            np.signbit(zeros.imag),
+            np.signbit(np.array([np.nan, -np.nan])),
+        )
+
+    for executors in (None, ["numpy"]):
+        assert_same(tnp.jit(f, executors=executors)(np.zeros(2, complex)), f(np.zeros(2, complex)))
+
+
+class ArrayLike:
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, o: np.add(o, x), lambda x, o: o * np.float32(3), lambda x, o: np.intersect1d(ArrayLike(x), ArrayLike(x)), lambda x, o: np.mean(o),
+        lambda x, o: x + ArrayLike(x), lambda x, o: np.asarray(ArrayLike(x)) + x,
+    ],
+)  # fmt: skip
+def test_objects_that_numpy_asks_for_an_array(function):
+    check(function, (X, ArrayLike([1.0, 2.0, 3.0, 4.0])))
+
+
+def test_warnings_that_somebody_records():
+    def told(x):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            y = np.log(x) * 2 + 1
+            z = y / x - y
+        return len(found), z
+
+    def raised(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                return np.sqrt(x) + np.log(x) * 2
+            except RuntimeWarning:
+                return x
+
+    for function in (told, raised):
+        check(function, (X - 1,), (X + 1,))
+
+
+def test_writes_of_library_functions_into_numbers_that_are_what_they_write():
+    from numpy.lib import recfunctions
+
+    def f(x):
+        a, b = np.array(3), np.array(0)
+        recfunctions.assign_fields_by_name(b, a)
+        return b[()] + x
+
+    check(f, (X,))
+
+
+def test_states_of_generators_that_values_depend_on():
+    def f():
+        rng = np.random.RandomState(4)
+        state = rng.get_state()
+        before = rng.tomaxint(4)
+        rng.set_state(state)
+        if (before == rng.tomaxint(4)).all():
+            return before
+        return None
+
+    def g():
+        rng = np.random.default_rng(3)
+        return "Generator" in repr(rng), str(rng)[:9], rng.normal()
+
+    check(f, ())
+    check(g, ())
+
+
+def test_ids_do_not_leave_a_part():
+    def f(n):
+        a = np.arange(n).reshape(-1, 2).astype(float)
+        before = id(a)
+        b = np.ones((2, 2)) @ a.T
+        compile("1", "", "eval")  # Python's
+        a @= np.ones((2, 2))
+        return id(a) == before, a, b
+
+    check(f, (20_000,))
+
+
+def test_effects_of_wrapped_methods_of_c_happen_once(tmp_path):
+    def f(file, x):
+        file.write(b"abc")
+        return x + 1
+
+    with tempfile.NamedTemporaryFile(dir=tmp_path) as file:
+        with pytest.warns(tnp.EagerFallbackWarning):
+            tnp.jit(f)(file, X)
+        file.flush()
+        assert Path(file.name).read_bytes() == b"abc"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.reshape(2, 2).flatten("f"), lambda x: np.reshape(x, (2, 2), order="f"), lambda x: np.array(x, copy=np._CopyMode.IF_NEEDED),
+        lambda x: bytes(x.astype(np.uint8)), lambda x: np.partition(x[::-1], range(2)), lambda x: x.clip(1, 2, np.empty(4)),
+        lambda x: np.ravel_multi_index((x.astype(np.uint64),), (9,)), lambda x: np.frexp(x, np.empty(4), None)[0], lambda x: [x + 10**400, x][1],
+    ],
+)  # fmt: skip
+def test_arguments_of_kinds_that_only_some_functions_take(function):
+    check(function, (X,))

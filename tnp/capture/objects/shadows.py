@@ -347,6 +347,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         "__slots__": ("_tnp_shadowed",),
         **_identity_methods(kind),
         **traced_members(kind),
+        **{name: _refuse_protocol for name in ARRAY_PROTOCOLS if callable(getattr(kind, name, None))},
         "__getattribute__": __getattribute__,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
@@ -399,9 +400,6 @@ def _identity_methods(kind: type) -> dict[str, Any]:
             raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
 
         methods["__repr__"] = __repr__
-    for name in ARRAY_PROTOCOLS:
-        if callable(getattr(kind, name, None)):
-            methods[name] = _refuse_protocol
     return methods
 
 

@@ -59,7 +59,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 
 def _check_kth(a: TensorProxy, at: int, kth: Any) -> None:
     length = a.shape[at]
-    for k in kth if isinstance(kth, (tuple, list)) else (kth,):
+    for k in kth if isinstance(kth, (tuple, list, range)) else (kth,):
         if isinstance(k, TensorProxy):
             raise NeedsEager("the kth of a partition is a value of the program")
         position = symbols.extent(size_or_int(k, "kth"))

@@ -110,10 +110,8 @@ def disjoint(a: np.ndarray[Any, Any] | Extent, b: np.ndarray[Any, Any] | Extent)
 
 
 def same_float(x: float, y: float) -> bool:
-    """Equality that tells 0.0 from -0.0 and finds NaN equal to itself."""
-    if x != x or y != y:
-        return x != x and y != y
-    return x == y and math.copysign(1.0, x) == math.copysign(1.0, y)
+    """Equality that tells 0.0 from -0.0 and finds NaN equal to itself, if the signs are equal."""
+    return (x == y or (x != x and y != y)) and math.copysign(1.0, x) == math.copysign(1.0, y)
 
 
 def same_dtype(x: np.dtype[Any], y: np.dtype[Any]) -> bool:

@@ -289,7 +289,7 @@ class NumpyLibrary(Operators, Subscripts):
         if not hasattr(numpys, name):
             raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         if symbol is None:
-            of_layout = name == "flags" and a.storage.origin is None and a.ndim > 1
+            of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)
             reason = AmbiguousView if of_layout else CountsReferences if name == "resize" else NeedsEager
             raise reason(f"{numpys.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: tracer.call(symbol, (a, *args), kwargs)

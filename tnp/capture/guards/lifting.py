@@ -50,10 +50,6 @@ WRITEABLE, WARN_ON_WRITE = 0x400, 0x80000000
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
 
 
-#: integers that are too large for Python's floats
-_BEYOND_FLOATS = 2**1023
-
-
 class Inputs:
     """The inputs of one trace: traced values by identity, storages, and the prologue that fetches them.
 
@@ -231,7 +227,7 @@ class Inputs:
         kind = type(value)
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         # What no float holds raises errors, in operations whose results nobody reads, too.
-        if self._constant_numbers or (kind is int and abs(value) >= _BEYOND_FLOATS):
+        if self._constant_numbers or (kind is int and value.bit_length() > 1023):
             self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)

@@ -567,8 +567,7 @@ class Inputs:
 def _equality(expression: str, value: Any) -> str:
     """The condition that a number is ``value``."""
     if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
-        text = "float('nan')" if value != value else f"float('{value!r}')"
-        return f"same_float({expression}, {text})"
+        return f"same_float({expression}, float('{'-' * (value != value and math.copysign(1.0, value) < 0)}{value!r}'))"
     return f"{expression} == {_written(value)}"
 
 

@@ -153,9 +153,10 @@ def random_loops(random: Random) -> str:
     return "\n".join(w.lines) + "\n"
 
 
-def loop_arguments(seed: int, n: int) -> list[object]:
-    """Arguments for such a program: values that are exact in sums, so that their order does not matter."""
+def loop_arguments(seed: int, n: int, more: int = 0) -> list[object]:
+    """Arguments for such a program: values that are exact in sums, so that their order does not matter. ``more``: elements beyond those
+    that the program needs."""
     rng = np.random.default_rng(seed)
-    x = rng.integers(-6, 7, SIZE) * 0.25
-    m = rng.integers(-6, 7, (SIZE, SIZE)) * 0.5
-    return [x, m, rng.integers(0, SIZE, SIZE), n]
+    x = rng.integers(-6, 7, SIZE + more) * 0.25
+    m = rng.integers(-6, 7, (SIZE + more, SIZE + 2 * more)) * 0.5
+    return [x, m, rng.integers(0, SIZE, SIZE + more), n]

@@ -389,12 +389,13 @@ FIRST, COUNT = int(os.environ.get("TNP_FUZZ_SEED", "13")), int(os.environ.get("T
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_random_loops(seed):
+@pytest.mark.parametrize("any_size", [False, True], ids=["", "any size"])
+def test_random_loops(seed, any_size):
     text = random_loops(Random(seed))
     program = define(text)
-    jitted = tnp.jit(program, executors=EVERYTHING)
-    for k, n in enumerate((5, 7, 0)):
-        expected_args, args = loop_arguments(seed + k, n), loop_arguments(seed + k, n)
+    jitted = tnp.jit(program, executors=EVERYTHING, dynamic=any_size)
+    for k, n in enumerate((5, 7, 0, 12)):
+        expected_args, args = (loop_arguments(seed + k, n, more=any_size * k) for _ in range(2))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             expected = program(*expected_args)

@@ -505,9 +505,8 @@ class Program(IntegerCode):
     def function(self, name: str, attributes: str) -> str:
         """The module. What has been written ends where the program ends well."""
         code, head = self.code, self.head
-        loops = (
-            outline(self, name) if self.sizes is None else []
-        )  # sizes that are hot get code of their own, with threads
+        # Sizes that are hot get code of their own, with threads.
+        loops = outline(self, name) if self.sizes is None else []
         self.parallel_loops = len(loops)
         code.lines, asked = asking(code.lines, self.loops_asking, POLL)
         if any(POLL in line for line in code.lines):

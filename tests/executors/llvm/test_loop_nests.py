@@ -394,11 +394,20 @@ def test_random_loops(seed, any_size):
     text = random_loops(Random(seed))
     program = define(text)
     jitted = tnp.jit(program, executors=EVERYTHING, dynamic=any_size)
-    for k, n in enumerate((5, 7, 0, 12)):
+    for k, n in enumerate((5, 7, 0)):
         expected_args, args = (loop_arguments(seed + k, n, more=any_size * k) for _ in range(2))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            expected = program(*expected_args)
+            try:
+                expected = program(*expected_args)
+            except (
+                IndexError,
+                ValueError,
+            ) as error:  # rows and columns of other lengths than the program was written for
+                assert any_size
+                with pytest.raises(type(error)):
+                    jitted(*args)
+                continue
             actual = jitted(*args)
         if max(np.abs(x).max() for x in (*expected_args[:3], expected[3])) < 1e12:
             assert _is_close(actual, expected), f"\n{text}\n{actual}\n{expected}"

@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PROGRAMS = ("typed_programs.py", "typed_modules.py")
-#: pyright's command, or that of basedpyright, a build that includes Node.js
+#: the command of pyright, or of basedpyright, which includes Node.js
 PYRIGHT = shutil.which("pyright") or shutil.which("basedpyright")
 
 

@@ -72,6 +72,11 @@ def test_loops_over_elements_are_native_for_any_size():
     assert programs(jitted) == 2 and "the whole for_loop is native, for any size" in str(tnp.explain(jitted))
 
 
+def test_a_parity_takes_a_program():
+    for f in (np.median, lambda x: np.percentile(x, [10, 50, 90]) + np.median(x)):
+        assert programs(called(f, 10, 20, 30, 33, 41, 50, 51)) == 3
+
+
 @native
 def test_what_is_native_for_known_sizes_alone_is_compiled_for_them(monkeypatch):
     monkeypatch.setattr("tnp.compile.compiled_function.FOR_ONE_SIZE", 4)

@@ -60,7 +60,7 @@ def _number(x: Any, context: dict[str, Any]) -> str:
     if type(x) is float and not math.isfinite(x):
         sign = "-" if math.isnan(x) and math.copysign(1.0, x) < 0 else ""
         return f'float("{sign}{x}")'
-    # Python's own text of a complex number is a sum, in which zeros may lose their signs.
+    # ``repr`` writes a complex number as a sum, which may lose the signs of zeros.
     if type(x) is complex and not (x.real and x.imag and math.isfinite(x.real) and math.isfinite(x.imag)):
         return f"complex({_number(x.real, context)}, {_number(x.imag, context)})"
     return repr(x)

@@ -54,7 +54,7 @@ def is_not(a: Any, b: Any) -> bool:
 
 
 class _Id(int):
-    """The id of an object that stands for one of the program's: no result, as that of the other one is another."""
+    """The id of a stand-in. It cannot be a result, because the real object has another id."""
 
 
 def id_(x: Any) -> int:

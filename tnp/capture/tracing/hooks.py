@@ -379,7 +379,7 @@ _KEEPING = frozenset(
 
 @functools.cache
 def _looks_into_arguments(cls: type) -> bool:
-    """Whether objects of a class are made in C, of what is in the arguments."""
+    """Whether a class is written in C and reads the arguments of its constructor."""
     if cls in (bytes, bytearray, memoryview):
         return True
     in_python = any(isinstance(getattr(cls, name), types.FunctionType) for name in ("__init__", "__new__"))

@@ -224,7 +224,7 @@ class _ReadOnly(Storage):
 
 
 def check_repeats_nothing(x: TracedArray) -> None:
-    """Raises :class:`NeedsEager` for what ``np.broadcast_arrays`` makes of numbers: it may be written to, which changes what it repeats."""
+    """Raises :class:`NeedsEager` for an array that ``np.broadcast_arrays`` makes of a number: one write changes all repeated elements."""
     storage = x.storage
     if type(storage) is _ReadOnly and storage.is_new and storage.value.lang.library.repeats_writably:
         raise NeedsEager("it returns what np.broadcast_arrays repeats")

@@ -54,9 +54,12 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
 
 
 class AnySizeRegion:
-    """A region, and the function that calls its code, which is that of the module ``ir``: functions :data:`ENTRY` and
-    :data:`ENTRY` + :data:`SIZES`, as :class:`~tnp.runtime.launcher.Spec` has them. ``updates``: which output is in the memory of which
-    input. Raises ``Unavailable`` if there is no code."""
+    """A region, and the function that calls its code.
+
+    ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`.
+    ``updates`` maps an output's number to the number of the input whose memory it is in. Raises ``Unavailable`` if the module cannot be
+    compiled or linked.
+    """
 
     #: how hard LLVM tries
     level = 1

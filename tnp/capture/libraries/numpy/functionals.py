@@ -190,7 +190,7 @@ def _by_signature(function: Any, args: list[Any], signature: str, otypes: Any) -
 
 
 def _filled(call: Callable[[Any], Any], first: Sequence[Any], dtypes: list[np.dtype[Any]], count: Any) -> list[Any]:
-    """Stacks the results of ``call(i)``; ``first`` is that of ``call(0)``."""
+    """Stacks the results of ``call(i)``; ``first`` is the result of ``call(0)``."""
     shapes = [tuple(_shape_of(x)) for x in first]
     outs = [_empty((count, *shape), d) for shape, d in zip(shapes, dtypes)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.integers import Int, row_major
 from tnp.executors.llvm.program.values import StridedView
 
 __all__ = ["Allocations", "extent"]
@@ -97,22 +97,18 @@ class Allocations:
 def extent(place: StridedView) -> tuple[int, int | Int] | None:
     """Where the bytes of an array of the caller's begin, and how many there are; ``None`` if others lie between them."""
     if any(n.terms for n in place.shape):
-        size = Int(place.dtype.itemsize)
-        for n, s in zip(reversed(place.shape), reversed(place.strides)):
-            if Int.of(s) != size:
-                return None
-            size = size * n
-        return 0, size
+        strides, size = row_major(place.shape, place.dtype.itemsize)
+        return (0, size) if strides == [Int.of(s) for s in place.strides] else None
     if any(n.known == 0 for n in place.shape):
         return 0, 0
     low = high = 0
     step = place.dtype.itemsize
-    strides = [s.constant if isinstance(s, Int) else s for s in place.strides]
-    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, strides) if n.constant != 1):
+    known = [s.constant if isinstance(s, Int) else s for s in place.strides]
+    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, known) if n.constant != 1):
         if stride != step:
             return None
         step *= n
-    for n, stride in zip(place.shape, strides):
+    for n, stride in zip(place.shape, known):
         reach = (n.constant - 1) * stride
         low, high = low + min(reach, 0), high + max(reach, 0)
     return low, high - low + place.dtype.itemsize

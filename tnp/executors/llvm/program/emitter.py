@@ -22,7 +22,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integer_code import IntegerCode
-from tnp.executors.llvm.program.integers import Atom, Int, ceiling, magnitude
+from tnp.executors.llvm.program.integers import Atom, Int, ceiling, magnitude, row_major
 from tnp.executors.llvm.program.interrupts import asking
 from tnp.executors.llvm.program.liveness import Block, steps_of
 from tnp.executors.llvm.program.parallel import (
@@ -371,13 +371,10 @@ class Program(IntegerCode):
 
     def temporary(self, shape: Sequence[Int], dtype: DType) -> StridedView:
         """Memory of the call's own for an array, the same each time that this step runs."""
-        strides, step = [ZERO] * len(shape), Int(dtype.itemsize)
-        for d in reversed(range(len(shape))):
-            strides[d] = step
-            step = step * self._room_along(shape[d])
-        if step.known is not None and step.known > MEMORY_LIMIT:
+        strides, size = row_major([self._room_along(n) for n in shape], dtype.itemsize)
+        if size.known is not None and size.known > MEMORY_LIMIT:
             raise Refused("a temporary array whose size has no useful bound")
-        made = self.memory(self._allocate(step), self.level)
+        made = self.memory(self._allocate(size), self.level)
         made.is_new = True
         return StridedView(made, dtype, ZERO, shape, strides)
 

@@ -20,7 +20,7 @@ A bound may depend on a register, too, such as a size that is known at run time 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "ceiling",
     "coefficient",
     "magnitude",
+    "row_major",
     "without",
 ]
 
@@ -123,7 +124,7 @@ class Int:
             self.high = min(self.high, self._bound(1))
 
     def _bound(self, sign: int) -> int:
-        """A lower bound, for ``sign`` -1, or an upper one, found by setting registers to what they are at most."""
+        """A lower bound (``sign`` -1) or an upper bound, found by replacing registers by their symbolic bounds."""
         x, best = self, self.low if sign < 0 else self.high
         for _ in range(MOST_STEPS):
             found = next((t for a, c in x.terms.items() if c * sign > 0 and (t := _largest(a)) is not None), None)
@@ -271,8 +272,17 @@ def coefficient(x: Int, atom: Atom) -> Int | None:
     return Int(constant, terms)
 
 
+def row_major(shape: Sequence[Int], itemsize: int) -> tuple[list[Int], Int]:
+    """The strides in bytes of an array in C's order, and its size in bytes."""
+    strides, step = [Int()] * len(shape), Int(itemsize)
+    for d in reversed(range(len(shape))):
+        strides[d] = step
+        step = step * shape[d]
+    return strides, step
+
+
 def without(x: Int, atoms: Container[Atom]) -> Int:
-    """The terms in which none of those registers is."""
+    """The terms that contain none of those registers."""
     return Int(x.constant, {a: c for a, c in x.terms.items() if not any(f in atoms for f in a.factors)})
 
 

@@ -22,7 +22,7 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
-from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.integers import Int, row_major
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.sizes import Sizes, is_counted, sizes_function
@@ -295,10 +295,7 @@ def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
 
 def _contiguous(p: Program, x: TensorProxy, pointer: str, level: int = -1) -> StridedView:
     shape = [whole(p, p.value(n)) for n in x.shape]
-    strides, step = [ZERO] * len(shape), Int(x.dtype.itemsize)
-    for d in reversed(range(len(shape))):
-        strides[d] = step
-        step = step * shape[d]
+    strides, _ = row_major(shape, x.dtype.itemsize)
     return StridedView(p.memory(pointer, level), x.dtype, ZERO, shape, strides)
 
 

@@ -11,7 +11,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
-from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.integers import Int, row_major
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Number, Scalar, StridedView, Thunk
@@ -248,20 +248,13 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     if not all(n.is_of_sizes for n in (*a.shape, *new)):
         raise Refused("a reshape to sizes of the program")
     place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
-    strides, step = [ZERO] * len(new), Int(place.dtype.itemsize)
-    for d in reversed(range(len(new))):
-        strides[d] = step
-        step = step * new[d]
+    strides, _ = row_major(new, place.dtype.itemsize)
     return place.like(place.offset, new, strides)
 
 
 def _is_contiguous(a: StridedView) -> bool:
-    expected = Int(a.dtype.itemsize)
-    for n, stride in zip(reversed(a.shape), reversed(a.strides)):
-        if n.known != 1 and Int.of(stride) != expected:
-            return False
-        expected = expected * n
-    return all(n.low > 0 for n in a.shape)
+    expected, _ = row_major(a.shape, a.dtype.itemsize)
+    return all(n.low > 0 and (n.known == 1 or Int.of(s) == e) for n, s, e in zip(a.shape, a.strides, expected))
 
 
 def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:

@@ -310,8 +310,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
         return value
     if x.storage in inputs.subclassed and not x.scalar:
         raise NeedsEager("it returns a memmap, or a view of one")
-    first = inputs.array_objects.setdefault(value.name, x)
-    if first is x or value.scalar:
+    is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name
+    if value.scalar or (not is_view and inputs.array_objects.setdefault(value.name, x) is x):
         return value
     return view_of_all(value)
 

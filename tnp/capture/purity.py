@@ -38,13 +38,15 @@ _PURE_MODULES = frozenset(
 _READING = frozenset(
     ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
 )
-#: of those, parts with side effects, or that read the environment
+#: of those, parts with side effects, or that read the environment or the code of functions
 _IMPURE_PARTS = (
     "scipy.io",
     "scipy.datasets",
     "numpy.lib.format",
     "numpy.lib._datasource",
     "numpy._core._multiarray_tests",
+    "numpy._core.overrides",
+    "numpy.ctypeslib",
     "numpy.testing",
 )
 #: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside

@@ -67,7 +67,7 @@ class ResultCheck:
         dtype = str(getattr(results, "dtype", "")).rpartition(".")[2]
         shape = tuple(getattr(results, "shape", ("?",)))
         fits = len(shape) == expected.ndim and all(type(d) is not int or d == n for d, n in zip(expected.shape, shape))
-        made_by = type(results).__module__.partition(".")[0]
+        made_by = str(type(results).__module__).partition(".")[0]
         if not fits or dtype != expected.dtype.name or made_by != self.library:
             promised = f'"{expected.type_string()}" of {self.library}'
             raise self.error(
@@ -77,5 +77,5 @@ class ResultCheck:
 
 def _described(x: Any) -> str:
     if hasattr(x, "dtype") and hasattr(x, "shape"):
-        return f"a {type(x).__module__.partition('.')[0]} array of {x.dtype} and shape {tuple(x.shape)}"
+        return f"a {str(type(x).__module__).partition('.')[0]} array of {x.dtype} and shape {tuple(x.shape)}"
     return f"{x!r}"

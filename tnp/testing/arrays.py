@@ -39,7 +39,7 @@ def as_dtype(dtype: Any) -> DType:
 
 
 def _is_torchs(x: Any) -> bool:
-    return "torch" in sys.modules and type(x).__module__.partition(".")[0] == "torch"
+    return "torch" in sys.modules and str(type(x).__module__).partition(".")[0] == "torch"
 
 
 def make_array(

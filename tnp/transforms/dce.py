@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
+from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -300,6 +301,12 @@ def _hashable(x: Any) -> Any:
         return ("dict", *((k, _hashable(v)) for k, v in x.items()))
     if type(x) is slice:
         return ("slice", _hashable(x.start), _hashable(x.stop), _hashable(x.step))
-    if isinstance(x, float):
-        return ("float", repr(x))
-    return (type(x).__name__, x)
+    if isinstance(x, (float, complex)):
+        return (type(x).__name__, repr(x))
+    if type(x) in _COMPARED:
+        return (type(x).__name__, x)
+    return ("object", id(x))  # a class of the user's says for itself what is equal; the trace keeps the object
+
+
+#: the classes whose values are the same argument if they are equal
+_COMPARED = frozenset((int, bool, str, bytes, DType, Device))

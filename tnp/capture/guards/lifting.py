@@ -184,10 +184,10 @@ class Inputs:
         return known[1]
 
     def guard_equal(self, value: Any, source: Source) -> Any:
-        """The trace holds only where what ``source`` fetches is of this type and equal. Gives ``value``."""
+        """The trace holds only where what ``source`` fetches is of this type and equal, or the same builtin dtype. Gives ``value``."""
         e = source.expression
         name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
-        if value is None or value is ...:
+        if value is None or value is ... or (isinstance(value, np.dtype) and value is np.dtype(value.type)):
             self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
         else:
             kind = self.prologue.constant(type(value), "type")

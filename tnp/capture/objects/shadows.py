@@ -56,9 +56,13 @@ _KNOWN_DESCRIPTORS = (
 )  # fmt: skip
 
 
+#: modules that make classes otherwise
+_MAKE_CLASSES = frozenset(("abc", "builtins", "enum", "functools", "numpy", "tnp", "types", "typing"))
+
+
 def is_made_by_statement(kind: type) -> bool:
     """Whether a class was made by a class statement, and not by a library that tnp knows."""
-    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "typing", "abc", "enum", "numpy", "tnp"):
+    if str(kind.__module__).partition(".")[0] in _MAKE_CLASSES:
         return False
     return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
 
@@ -74,7 +78,7 @@ def is_plain_object(value: Any) -> bool:
     kind: Any = type(value)
     if kind is types.SimpleNamespace:
         return True
-    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
+    if str(kind.__module__).partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
         value, (type, enum.Enum)
     ):
         return False
@@ -279,6 +283,8 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
             if descriptor is not MISSING and not _is_known_descriptor(descriptor):
                 raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
             shadowed.guard_code(name, descriptor)
+            if type(descriptor) is classmethod:
+                return descriptor.__get__(None, kind)
             return object.__getattribute__(shadow, name)
         found = descriptor  # data of the class
     return shadowed.lifted(found, name)
@@ -369,12 +375,12 @@ ARRAY_PROTOCOLS = (
 
 def _is_known_descriptor(descriptor: Any) -> bool:
     known = isinstance(descriptor, _KNOWN_DESCRIPTORS) or hasattr(descriptor, "__tnp_function__")  # a jitted method
-    return known or type(descriptor).__module__.partition(".")[0] == "torch"
+    return known or str(type(descriptor).__module__).partition(".")[0] == "torch"
 
 
 def _identity_methods(kind: type) -> dict[str, Any]:
     """What Python asks of an object whose class does not say it: the hash, equality and text of the real one."""
-    methods: dict[str, Any] = {}
+    methods: dict[str, Any] = {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}  # it is not what dies
     if kind is types.SimpleNamespace:
         return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
     if _is_objects_own(kind, "__hash__"):
@@ -438,8 +444,10 @@ def shadow(
 def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
     """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
     shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    if shadowed.parts:
-        raise NeedsEager(f"it copies {shadowed.source.description}, a module")
+    if shadowed.parts or hasattr(shadowed.real, "__del__"):
+        raise NeedsEager(
+            f"it copies {shadowed.source.description}, a module or an object that does something when it dies"
+        )
     new = types.SimpleNamespace.__new__ if type(shadowed.real) is types.SimpleNamespace else object.__new__
     made = new(type(x))
     own = _Shadowed(shadowed.real, shadowed.source, shadowed.inputs, (), shadowed.constant_numbers)

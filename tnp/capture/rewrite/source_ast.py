@@ -14,6 +14,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from tnp.runtime import locks
 from tnp.runtime.quiet import quiet
 
 __all__ = ["remember_source", "source_file", "tree_from_block", "tree_from_file"]
@@ -45,6 +46,15 @@ def _lines_around(f: types.FunctionType) -> Sequence[str]:
     return lines
 
 
+_parsing = locks.lock()
+
+
+def _parse(text: str) -> ast.Module:
+    """``ast.parse(text)``, in one thread at a time: Python 3.11 raises ``SystemError`` if the GIL goes to another parse in between."""
+    with _parsing:
+        return ast.parse(text)
+
+
 #: lines from a function's first one, a decorator's, to that with its name
 _DECORATORS = 20
 
@@ -65,7 +75,7 @@ def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
     before = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
     try:
         with quiet():  # Python gave the warnings when it first compiled the source
-            (statement,) = ast.parse(before + "".join(block)).body
+            (statement,) = _parse(before + "".join(block)).body
     except (SyntaxError, ValueError):
         return None
     if isinstance(statement, ast.If):
@@ -114,7 +124,7 @@ def _functions_of(source: str) -> tuple[dict[tuple[str, int], list[ast.FunctionD
     lambdas = []
     try:
         with quiet():
-            tree = ast.parse(source)
+            tree = _parse(source)
     except SyntaxError:
         return {}, []
     for node in ast.walk(tree):

@@ -324,6 +324,8 @@ class Runtime(ControlFlow):
         if of_numpy is not NotImplemented:
             return of_numpy
         maker: Any = cls
+        if is_user_function(getattr(maker, "__del__", None)):
+            raise NeedsEager(f"it makes a {cls.__name__}, which does something when it dies")
         new, init = maker.__new__, maker.__init__
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_user_function(type(cls).__call__):
@@ -383,7 +385,9 @@ def _looks_into_arguments(cls: type) -> bool:
     if cls in (bytes, bytearray, memoryview):
         return True
     in_python = any(isinstance(getattr(cls, name), types.FunctionType) for name in ("__init__", "__new__"))
-    return not in_python and cls.__module__ not in _KEEPING
+    # Classes of other modules in C may say that they are builtins.
+    is_misnamed = cls.__module__ == "builtins" and not any(cls in vars(m).values() for m in (builtins, types))
+    return not in_python and (is_misnamed or cls.__module__ not in _KEEPING)
 
 
 def _refuse_speakers(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -59,7 +59,9 @@ def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: b
     if len(result.shape) > 1 and strides is not None and row_major != "always":
         if not all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values()):
             strides = None
-    return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
+    handle = TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
+    handle.storage.owner = id(handle)
+    return handle
 
 
 def view_handle(
@@ -209,7 +211,7 @@ class _ReadOnly(Storage):
         self.sealed = sealed
         self.maybe_shared = []
         self.written = False
-        self.serial = base.serial
+        self.serial, self.owner = base.serial, None
 
     value = property(lambda self: self.base.value)
     version = property(lambda self: self.base.version)

@@ -25,7 +25,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
 
-__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
+__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "hash_of_number", "serials", "shapes_in"]
 
 
 serials = itertools.count()
@@ -43,6 +43,7 @@ class Storage:
         "lost",
         "maybe_shared",
         "origin",
+        "owner",
         "serial",
         "source",
         "value",
@@ -62,6 +63,8 @@ class Storage:
         #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
         self.lost = False
         self.source: Any = None
+        #: the id of the array that was made with it, whose views have it as their base; ``None`` if that is not known
+        self.owner: int | None = None
         #: whether there is a tensor on it of which autograd does not know that it is one
         self.has_detached_view = False
         #: tells which of two storages was made first
@@ -331,6 +334,13 @@ class TracedArray:
         return _tracer.current().library_function(function, args, kwargs or {})
 
 
+def hash_of_number(known: Any) -> int:
+    """The hash of a number or a scalar that a trace is for. Raises :class:`NeedsEager` for a NaN, whose hash is its object's."""
+    if known != known:
+        raise NeedsEager("it asks for the hash of a NaN, which depends on the object")
+    return hash(known)
+
+
 class TracedNumber:
     """A Python number of the program being traced: an argument, or arithmetic on arguments."""
 
@@ -370,7 +380,7 @@ class TracedNumber:
         return complex(self._known())
 
     def __hash__(self) -> int:
-        return hash(self._known())
+        return hash_of_number(self._known())
 
     def __format__(self, spec: str) -> str:
         return format(self._known(), spec)

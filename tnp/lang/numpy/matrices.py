@@ -42,7 +42,10 @@ def eye(
     check_contiguous(order)
     cpu_device(device)
     rows, columns = checked_shape((N, N if M is None else M))
-    return clang.convert(_band(rows, columns, k, clang.eq), dtype_or(dtype, dtypes.float64))
+    wanted = dtype_or(dtype, dtypes.float64)
+    if order is not None and order.upper() == "F":
+        return clang.transpose(clang.convert(_band(columns, rows, -integer_or_eager(k), clang.eq), wanted), (1, 0))
+    return clang.convert(_band(rows, columns, k, clang.eq), wanted)
 
 
 @npsymbol(returns="array", factory=True)

@@ -30,6 +30,14 @@ def _type_literal(kind: type, context: dict[str, Any]) -> str:
     return f"np.{kind.__name__}" if public else name_of(kind, context)
 
 
+def _dtype_literal(d: np.dtype[Any], context: dict[str, Any]) -> str:
+    """A dtype by its name, or by its character: there may be two of one name."""
+    for name in (d.name, d.char) if d.isbuiltin == 1 else ():
+        if np.dtype(name) is d:
+            return f"np.dtype({name!r})"
+    return name_of(d, context)
+
+
 def _scalar_literal(x: np.generic, context: dict[str, Any]) -> str:
     is_number = x.dtype.kind in "biufc" and x.dtype.char not in "gG"  # a longdouble's item() is itself
     return f"{_type_literal(type(x), context)}({literal(x.item(), context)})" if is_number else name_of(x, context)
@@ -37,7 +45,7 @@ def _scalar_literal(x: np.generic, context: dict[str, Any]) -> str:
 
 register_printer(type, _type_literal, _IMPORT)
 register_printer(np.generic, _scalar_literal, _IMPORT)
-register_printer(np.dtype, lambda d, context: f"np.{d!r}" if d.isbuiltin == 1 else name_of(d, context), _IMPORT)
+register_printer(np.dtype, _dtype_literal, _IMPORT)
 
 
 def _as_given(a: TensorProxy, result: TensorProxy) -> TensorProxy:

@@ -39,7 +39,7 @@ def unfrozen(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | Non
 
 def is_frozen(x: Any) -> bool:
     """Whether ``x`` is a distribution whose parameters are numbers: it never changes."""
-    if "scipy.stats" not in sys.modules or not type(x).__module__.startswith("scipy.stats"):
+    if "scipy.stats" not in sys.modules or not str(type(x).__module__).startswith("scipy.stats"):
         return False
     from tnp.lang.scipy import stats_distributions
 

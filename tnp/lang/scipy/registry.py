@@ -202,7 +202,7 @@ def derived(class_names: str, members: str) -> None:
 
 def derived_of(kind: type) -> frozenset[str]:
     """The members of a class of SciPy's that are :func:`derived`."""
-    if not kind.__module__.startswith("scipy."):
+    if not str(kind.__module__).startswith("scipy."):
         return frozenset()
     _read_loaded()
     return _derived.get(kind, frozenset())
@@ -210,7 +210,7 @@ def derived_of(kind: type) -> frozenset[str]:
 
 def methods_of(kind: type) -> Mapping[str, Method]:
     """The methods of a class of SciPy's that are operations, by name."""
-    if not kind.__module__.startswith("scipy."):
+    if not str(kind.__module__).startswith("scipy."):
         return {}
     _read_loaded()
     return _methods.get(kind, {})

@@ -469,7 +469,7 @@ def _is_with_parameters(x: Any) -> bool:
     if type(x).__name__ not in ("rv_continuous_frozen", "rv_discrete_frozen"):
         return False
     distribution = getattr(sys.modules["scipy.stats"], str(x.dist.name), None)
-    return type(x).__module__.startswith("scipy.stats") and type(distribution) is type(x.dist)
+    return str(type(x).__module__).startswith("scipy.stats") and type(distribution) is type(x.dist)
 
 
 def is_frozen(x: Any) -> bool:

@@ -31,7 +31,9 @@ def check_plain(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
             check_plain(function, name, tuple(x))
         elif isinstance(x, dict):
             check_plain(function, name, tuple(x.values()))
-        elif not (isinstance(x, _PLAIN) or type(x).__module__.startswith("tnp.")):  # what stands for something plain
+        elif not (
+            isinstance(x, _PLAIN) or str(type(x).__module__).startswith("tnp.")
+        ):  # what stands for something plain
             raise NeedsEager(f"it hands {name}, which is not compiled, a {type(x).__name__}")
 
 

@@ -96,6 +96,7 @@ class Vectorized:
         self.otypes: Any = made.otypes
         self.excluded: Any = made.excluded
         self.cache, self.signature = cache, signature
+        self.__doc__ = getattr(pyfunc, "__doc__", None) if doc is None else doc
 
     def __tnp_call__(self, *args: Any, **kwargs: Any) -> Any:
         """A call of the object."""

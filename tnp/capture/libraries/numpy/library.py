@@ -19,7 +19,7 @@ from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import AmbiguousView, CountsReferences, NeedsEager
@@ -133,12 +133,14 @@ class NumpyLibrary(Operators, Subscripts):
         self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], seen: dict[str, TracedArray],
         made: Any,
     ) -> None:  # fmt: skip
-        """Notes that what a function made of an array of a subclass may be of that class, too: ufuncs' results are not."""
+        """Notes that what a function made of an array of a subclass may be of that class, too. Copies of parts and results of ufuncs are not."""
         subclassed = tracer.inputs.subclassed
         if not subclassed:
             return
         info = by_id.get(symbol.id)
-        if info is None or self.is_ufunc(info) or not any(h.storage in subclassed for h in seen.values()):
+        if info is None or symbol.id == lnp.getitem.id or self.is_ufunc(info):
+            return
+        if not any(h.storage in subclassed for h in seen.values()):
             return
         for x in made if isinstance(made, (tuple, list)) else (made,):
             if type(x) is TracedArray and not x.scalar:
@@ -338,7 +340,7 @@ class NumpyLibrary(Operators, Subscripts):
 
     def hash_of(self, a: TracedArray) -> int:
         if a.scalar:
-            return hash(a.known_scalar("hash()"))
+            return hash_of_number(a.known_scalar("hash()"))
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
 

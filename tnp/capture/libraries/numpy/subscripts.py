@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.base import Library
+from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import clang, intervals, languages, prims, symbols
@@ -143,6 +144,8 @@ def _static_key(tracer: Tracer, key: Any) -> Any:
         return slice(*(_static_key(tracer, x) for x in (key.start, key.stop, key.step)))
     if isinstance(key, np.integer) and kind is not TracedArray:
         return int(key)
+    if is_shadow(key) and hasattr(kind, "__array__"):
+        raise NeedsEager(f"it indexes an array with a {kind.__name__}, whose methods NumPy calls")
     return key
 
 

@@ -72,10 +72,12 @@ def forward_of(module: torch.nn.Module) -> types.MethodType | None:
 
 def _refusal(kind: type) -> str | None:
     """Why modules of a class are not traced; ``None`` for those that are."""
-    if issubclass(kind, _REFUSED) or any(c.__module__.partition(".distributed")[0] == "torch" for c in kind.__mro__):
+    if issubclass(kind, _REFUSED) or any(
+        str(c.__module__).partition(".distributed")[0] == "torch" for c in kind.__mro__
+    ):
         return f"is a {kind.__name__}"
     call = kind.__call__  # classes that torch.fx makes have one of their own
-    if call is not torch.nn.Module.__call__ and call.__module__.partition(".")[0] != "torch":
+    if call is not torch.nn.Module.__call__ and str(call.__module__).partition(".")[0] != "torch":
         return f"is a {kind.__name__}, which has a __call__ of its own"
     return None
 

@@ -42,7 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims, pytree
 from tnp.core.effects import acts_on_the_outside
-from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue, RaisedWhileTracing
+from tnp.core.errors import AmbiguousView, LosesStores, NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -100,17 +100,27 @@ def capture_trace(
     that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
-    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Captured:
+    def attempt(
+        *, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False,
+        stores: str = "first",
+    ) -> Captured:  # fmt: skip
+        """``stores``: the caller's arrays are written before an operation that may raise ("first"), or behind all of them ("last"), or the
+        program ends before one if attributes are still to be assigned ("neither")."""
         prologue.clear()
         if evaluator is not None:
             evaluator.begin()
         trace = Trace()
-        trace.most_names = MOST_OPERATIONS
+        trace.most_names, trace.writes_last = MOST_OPERATIONS, stores == "last"
         tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
         tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
+        tracers[-1].loses_no_stores = stores == "neither"
         if postpones:
             tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
-        return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
+        try:
+            return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
+        except LosesStores:
+            again = {"first": "last", "last": "neither"}[stores]
+        return attempt(asks=asks, rolls=rolls, says_compiling=says_compiling, postpones=postpones, stores=again)
 
     def may_write_out(tracer: Tracer) -> bool:
         return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN
@@ -231,7 +241,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
                 prims.set_attribute(obj, name, _output(value))
     _change_containers(inputs)
     if tracer.may_lose_stores and acts_on_the_outside(trace):
-        raise NeedsEager(
+        raise LosesStores(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )
     output = _result(result)

@@ -12,8 +12,8 @@ __all__ = ["acts_on_the_outside"]
 
 def acts_on_the_outside(trace: Trace) -> bool:
     """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
-    items are assigned when nothing can raise any more."""
-    return any(map(_acts, trace.bound_symbols))
+    items are assigned when nothing can raise any more, and so are arrays where the trace says so."""
+    return any(_acts(b) for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last)
 
 
 def _acts(b: BoundSymbol) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "InternalError",
     "InternalErrorWarning",
     "LateGuardFailed",
+    "LosesStores",
     "NeedsConcreteSize",
     "NeedsEager",
     "NeedsOpaque",
@@ -228,6 +229,10 @@ class AmbiguousView(NeedsEager):
     """A write to memory that another array may share, which depends on the memory order of arrays; tnp cannot decide it."""
 
     whole = True
+
+
+class LosesStores(NeedsEager):
+    """An error may come after arrays were written and before attributes or items are assigned."""
 
 
 class CountsReferences(NeedsEager):

@@ -71,6 +71,8 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
+        #: whether the caller's arrays are written when nothing can raise any more
+        self.writes_last = False
         #: what others know of it, by their keys
         self.metadata: dict[Metadata[Any], Any] = {}
         #: how many names may be made before :class:`NeedsEager` is raised
@@ -97,6 +99,7 @@ class Trace:
         new.number_definitions = other.number_definitions
         new.row_major = other.row_major
         new.read_only = other.read_only
+        new.writes_last = other.writes_last
         new.metadata = metadata.inherited(other)
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True

@@ -105,14 +105,16 @@ class Pass:
         self.inputs = {p.name for p in trace.args}
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
-        self.last_late_guard = max(
-            (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)), default=-1
-        )
+        #: the last operation at which the call may start over, so that nothing of the caller's may have been written before
+        self.last_restart = max((i for i, b in enumerate(self.bsyms) if self._may_start_over(b)), default=-1)
         self.chains = self._chains()
         self.c_ordered = c_ordered(trace)
         self.new = Trace.like(trace)
 
     # Who may write where
+
+    def _may_start_over(self, b: BoundSymbol) -> bool:
+        return b.has_tag_inside(OpTags.LATE_GUARD) or (self.trace.writes_last and may_raise(b))
 
     def _chains(self) -> dict[str, set[str]]:
         """For each argument that is stored to, the values on the way from it to what is finally stored."""
@@ -178,7 +180,7 @@ class Pass:
         """Whether the value ``result`` may be put into the memory of ``root`` by what stands at ``index``."""
         if self.is_own(root):
             return True
-        return result in self.chains.get(root, ()) and index > self.last_late_guard
+        return result in self.chains.get(root, ()) and index > self.last_restart
 
     def _plan(self) -> _Plan:
         plan = _Plan()
@@ -267,7 +269,7 @@ class Pass:
         producer = self.bsyms[j]
         if OpTags.TAKES_OUT not in producer.sym.tags or set(producer.kwargs) - {"dtype", "casting"}:
             return
-        if root in self.inputs and (j <= self.last_late_guard or any(map(may_raise, self.bsyms[j + 1 : i]))):
+        if root in self.inputs and (j <= self.last_restart or any(map(may_raise, self.bsyms[j + 1 : i]))):
             return
         for name in self.members[root].used_after(j):
             uses = self.uses[name]

@@ -75,6 +75,8 @@ class Tracer:
         self.catching = 0
         #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice
         self.may_lose_stores = False
+        #: whether that is refused where it happens
+        self.loses_no_stores = False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
         self.must_run_eagerly: NeedsEager | None = None
@@ -376,26 +378,26 @@ class Tracer:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
-        self.flush()
-        self.may_lose_stores = (
-            self.may_lose_stores
-            or any(map(holds_others, self.inputs.shadows))
-            or any(c.changed() for c in self.inputs.containers)
-        )
+        if not self.trace.writes_last:
+            self.flush()
+        self.may_lose_stores = self.may_lose_stores or self._has_stores()
+        if self.may_lose_stores and self.loses_no_stores:
+            raise NeedsEager("it may raise after an attribute or an item was assigned")
 
     def undoes_early(self, start: int) -> bool:
         """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.
         Returns whether it did: the caller stores, and records the statements again."""
-        if not any(_may_refuse(b, (float, complex)) for b in self.trace.statements[start:]):
+        if self.trace.writes_last or not any(_may_refuse(b, (float, complex)) for b in self.trace.statements[start:]):
             return False
-        is_behind = (
-            any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
-            or any(map(holds_others, self.inputs.shadows))
-            or any(c.changed() for c in self.inputs.containers)
-        )
+        written = any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
+        is_behind = written or self._has_stores()
         if is_behind:
             del self.trace.statements[start:]
         return is_behind
+
+    def _has_stores(self) -> bool:
+        """Whether the program has assigned attributes or items, which is done at its end."""
+        return any(map(holds_others, self.inputs.shadows)) or any(c.changed() for c in self.inputs.containers)
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

@@ -2,8 +2,10 @@
 
 import ctypes
 import gc
+import importlib.machinery
 import sys
 import threading
+import types
 from fractions import Fraction
 
 import numpy as np
@@ -217,6 +219,14 @@ def test_a_class_without_a_module():
     made = structure(3)
     structure.__module__ = None
     check(lambda s, x: (x + 1, s.a), made, np.ones(2))
+
+
+def test_a_module_that_another_thread_imports_is_not_there(monkeypatch):
+    partial = types.ModuleType("numpy.random")
+    partial.__spec__ = importlib.machinery.ModuleSpec("numpy.random", None)
+    partial.__spec__._initializing = True
+    monkeypatch.setitem(sys.modules, "numpy.random", partial)
+    check(lambda x: np.sin(x) + 1, np.ones(3))
 
 
 def test_functions_are_parsed_in_many_threads():

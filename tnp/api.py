@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, Unpack, overload
 
@@ -21,6 +20,7 @@ from tnp.core.errors import (
 from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.runtime.gc_tuning import relaxed_gc
+from tnp.runtime.modules import loaded
 
 if TYPE_CHECKING:
     from tnp.compile.function_types import JitDecorator, JitOptions, JittedFunction, ModuleLike, Tracing
@@ -157,7 +157,8 @@ def _jitted(function: Any, **options: Any) -> Any:
 
 def _is_module(x: Any) -> bool:
     """Whether ``x`` is a torch module (which implies that torch is imported)."""
-    return "torch" in sys.modules and isinstance(x, sys.modules["torch"].nn.Module)
+    torch = loaded("torch")
+    return torch is not None and isinstance(x, torch.nn.Module)
 
 
 def trace() -> Tracing:

@@ -12,7 +12,6 @@ import functools
 import logging
 import operator
 import re
-import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -34,6 +33,7 @@ from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.core import pytree
 from tnp.core.symbol import operation_of
+from tnp.runtime.modules import loaded
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -94,7 +94,7 @@ def _is_constant(x: Any) -> bool:
     if isinstance(x, enum.Enum):
         return not _has_special_methods(kind)
     return any(
-        (module := sys.modules.get(name)) is not None and kind in [getattr(module, k) for k in kinds]
+        (module := loaded(name)) is not None and kind in [getattr(module, k) for k in kinds]
         for name, kinds in _CONSTANTS_OF_MODULES
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 import time
@@ -100,27 +101,23 @@ def capture_trace(
     that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
-    def attempt(
-        *, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False,
-        stores: str = "first",
-    ) -> Captured:  # fmt: skip
-        """``stores``: the caller's arrays are written before an operation that may raise ("first"), or behind all of them ("last"), or the
-        program ends before one if attributes are still to be assigned ("neither")."""
-        prologue.clear()
-        if evaluator is not None:
-            evaluator.begin()
-        trace = Trace()
-        trace.most_names, trace.writes_last = MOST_OPERATIONS, stores == "last"
-        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
-        tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
-        tracers[-1].loses_no_stores = stores == "neither"
-        if postpones:
-            tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
-        try:
-            return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
-        except LosesStores:
-            again = {"first": "last", "last": "neither"}[stores]
-        return attempt(asks=asks, rolls=rolls, says_compiling=says_compiling, postpones=postpones, stores=again)
+    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Captured:
+        # Arrays of the caller's are written before an operation that may raise, or behind all of them; or the program ends before one
+        # where attributes are still to be assigned.
+        for stores in ("early", "last", "none"):
+            prologue.clear()
+            if evaluator is not None:
+                evaluator.begin()
+            trace = Trace()
+            trace.most_names, trace.writes_last = MOST_OPERATIONS, stores == "last"
+            tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
+            tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
+            tracers[-1].loses_no_stores = stores == "none"
+            if postpones:
+                tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
+            with contextlib.suppress(LosesStores):
+                return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
+        raise AssertionError("unreachable")
 
     def may_write_out(tracer: Tracer) -> bool:
         return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN

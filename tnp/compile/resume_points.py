@@ -83,6 +83,8 @@ class ResumePoints:
         self.foreign: dict[Place, str] = {}
         self._spans: dict[str, Any] = {}
         self._is_whole = False
+        #: whether something foreign was met in a function of the user's that this one calls
+        self._calls_users = False
         #: the spans that there are now: the places of their statements, and what is compiled
         self.parts: list[tuple[frozenset[Place], Any]] = []
         #: the functions that what Python runs calls, each with what is called in its place
@@ -101,7 +103,9 @@ class ResumePoints:
         tree = plain_tree_of(self._function)
         if tree is None or not can_outline(tree) or len(self.foreign) > MOST_POINTS:
             return False
-        for location in self._locations(stack):
+        locations = self._locations(stack)
+        self._calls_users = self._calls_users or len(locations) < len(stack)
+        for location in locations:
             place = find_foreign(tree, location.place, frozenset(self.foreign))
             if place is not None:
                 if place not in self.foreign:
@@ -223,7 +227,7 @@ class ResumePoints:
                 return self._whole()
             cells[span.name] = _unless_watched(compiled) if span.in_context else compiled
             self.parts.append((span.places, compiled))
-        is_worth_it = spans or any(map(self._calls_compiled, walk(tree.body)))
+        is_worth_it = spans or self._calls_users or any(map(self._calls_compiled, walk(tree.body)))
         made = function_of(tree, f, {name: types.CellType(x) for name, x in cells.items()}) if is_worth_it else None
         if made is None:
             return self._whole()

@@ -105,16 +105,14 @@ class Pass:
         self.inputs = {p.name for p in trace.args}
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
-        #: the last operation at which the call may start over, so that nothing of the caller's may have been written before
-        self.last_restart = max((i for i, b in enumerate(self.bsyms) if self._may_start_over(b)), default=-1)
-        self.chains = self._chains()
-        self.c_ordered = c_ordered(trace)
+        #: the last operation at which the call may start over: before it, nothing of the caller's is written
+        last = trace.writes_last
+        starts = (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD) or (last and may_raise(b)))
+        self.last_restart = max(starts, default=-1)
+        self.chains, self.c_ordered = self._chains(), c_ordered(trace)
         self.new = Trace.like(trace)
 
     # Who may write where
-
-    def _may_start_over(self, b: BoundSymbol) -> bool:
-        return b.has_tag_inside(OpTags.LATE_GUARD) or (self.trace.writes_last and may_raise(b))
 
     def _chains(self) -> dict[str, set[str]]:
         """For each argument that is stored to, the values on the way from it to what is finally stored."""

@@ -19,6 +19,7 @@ from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype
+from tnp.runtime.modules import loaded
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -29,7 +30,8 @@ __all__ = ["CUPY", "CupyLibrary", "is_cupy_array", "memory_of"]
 
 def is_cupy_array(x: Any) -> bool:
     """Whether ``x`` is an array of CuPy's own class."""
-    return "cupy" in sys.modules and type(x) is sys.modules["cupy"].ndarray
+    cupy = loaded("cupy")
+    return cupy is not None and type(x) is cupy.ndarray
 
 
 def memory_of(a: Any) -> Extent:

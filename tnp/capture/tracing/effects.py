@@ -23,6 +23,7 @@ from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.runtime.modules import loaded
 from tnp.runtime.python_calls import Effect, Formatting, Slot, Text, caller_at
 
 __all__ = ["call_effect", "is_effect", "resolved", "text", "text_by"]
@@ -105,7 +106,7 @@ def _packed(x: Any, values: list[Any]) -> Any:
 
 
 def _is_path(x: Any) -> bool:
-    pathlib = sys.modules.get("pathlib")  # nobody has a path who has not loaded it
+    pathlib = loaded("pathlib")  # nobody has a path who has not loaded it
     return pathlib is not None and isinstance(x, pathlib.PurePath)
 
 

@@ -6,7 +6,6 @@ time (:class:`~tnp.core.errors.LateGuardFailed`).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.registry import called_opaquely, language
+from tnp.runtime.modules import loaded
 from tnp.runtime.quiet import quiet
 
 __all__ = [
@@ -38,7 +38,7 @@ _symbols: dict[Any, Symbol] = {}
 
 def generators() -> tuple[type, ...]:
     """The classes of random generators: none while nobody has loaded :mod:`numpy.random`, which takes a while."""
-    random = sys.modules.get("numpy.random")
+    random = loaded("numpy.random")
     return () if random is None else (random.Generator, random.RandomState)
 
 

@@ -456,3 +456,37 @@ def test_writes_to_what_broadcast_arrays_makes_of_a_number():
         return one, len(found)
 
     check(f, (np.ones(1),), (np.ones(3),))
+
+
+def test_float16_sums_of_rows_of_any_length_in_branches():
+    def f(a):
+        first, last = a[0], a[-1]
+        if first.sum():
+            if last.sum():
+                last += 1.5
+        return a
+
+    rng = np.random.default_rng(0)
+    check(f, *((rng.normal(size=s).astype(np.float16),) for s in ((4, 6), (5, 3), (6, 7), (9, 2000))))
+
+
+def test_a_branch_whose_sizes_are_products():
+    def f(one, a):
+        order = a.ravel().argsort()
+        if np.min(one):
+            order.sum()
+
+    check(f, (3, np.ones((3, 4))), (2, np.ones((3, 2))), (0, np.ones((3, 5))), (1, np.ones((3, 3))))
+
+
+def test_an_array_is_added_to_lists_of_varying_lengths():
+    def f(a):
+        first, *others = a
+        others += a[1:]
+        return others
+
+    def given(v, a):
+        v += a
+
+    check(f, *((np.ones((n, 2)),) for n in (1, 3, 5, 6)))
+    check(given, *(([1.0] * n, np.ones(n)) for n in (1, 3, 5, 6)))

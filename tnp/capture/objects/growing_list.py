@@ -28,6 +28,8 @@ class GrowingList(list[Any]):
 
 
 def _added(self: GrowingList, items: Iterable[Any]) -> GrowingList:
+    if hasattr(type(items), "__radd__"):  # an array is added to the items that there are
+        raise ReadsVarying(self.description)
     self.added.extend(items)
     return self
 

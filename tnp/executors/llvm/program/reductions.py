@@ -99,7 +99,7 @@ def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dic
         # An infinite sum has lost nothing that is a number.
         corrected = p.code.op(f"fadd {type_} {sum_now}, {lost_now}")
         valid = p.code.op(f"fcmp ord {type_} {corrected}, {corrected}")
-        return p.code.op(f"select i1 {valid}, {type_} {corrected}, {type_} {sum_now}")
+        total.set(p.code.op(f"select i1 {valid}, {type_} {corrected}, {type_} {sum_now}"))
     return scalars.convert(p.code, total.get(), reducer.dtype, x.dtype)
 
 

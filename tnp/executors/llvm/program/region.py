@@ -89,6 +89,8 @@ def _usual(p: Proxy) -> Any:
         raise Refused("a value that is no array and no number")
     strides, step = [], p.dtype.itemsize
     for n in reversed(p.shape):
+        if type(n) is not int:
+            raise Refused("a size that is computed from others, none of which it is given")
         strides.insert(0, step)
         step *= n
     return "array", tuple(strides)

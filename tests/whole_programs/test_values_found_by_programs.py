@@ -481,7 +481,7 @@ def test_a_branch_whose_sizes_are_products():
 
 def test_an_array_is_added_to_lists_of_varying_lengths():
     def f(a):
-        first, *others = a
+        _first, *others = a
         others += a[1:]
         return others
 

@@ -63,10 +63,18 @@ def test_programs_that_take_less_time_are_kept(clock):
 
 def test_long_calls_are_never_tried_eagerly(clock):
     calls = []
-    way = FasterWay(*ways(clock, 1e-2, 1e-5, calls), lambda: 0)
+    way = FasterWay(*ways(clock, 0.1, 1e-5, calls), lambda: 0)
     for _ in range(60):
         way(1)
     assert set(calls) == {"compiled"}
+
+
+def test_one_long_eager_call_tells_enough(clock):
+    calls = []
+    way = FasterWay(*ways(clock, 1e-2, 1, calls), lambda: 0)
+    for _ in range(60):
+        way(1)
+    assert calls.count("eager") == 1 and not way.is_eager
 
 
 def test_eager_calls_that_become_longer_are_compiled_again(clock):
@@ -122,6 +130,26 @@ def test_a_jitted_function_gives_the_same_in_both_ways(monkeypatch):
     assert log == [16] + [16, 16, 32, 32] * 50
     with pytest.raises(TypeError):
         jitted([1])
+
+
+def test_programs_that_depend_on_values_run_in_the_faster_way(monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+
+    def f(x, log):
+        log.append(len(x))
+        if (x > 100).any():
+            raise ValueError("too large")
+        if (x < -100).any():
+            raise ValueError("too small")
+        return np.maximum(x, 1.5)
+
+    jitted = tnp.jit(f)
+    log = []
+    for i in range(60):
+        for x in (np.arange(4.0), np.arange(6.0) - (i % 2), np.arange(4.0, dtype=np.float32)):
+            np.testing.assert_array_equal(jitted(x, log), f(x, []))
+    assert log == [4, 6, 4] * 60
+    assert "which takes less time" in str(tnp.explain(jitted))
 
 
 def test_functions_that_are_compiled_whole_always_run_compiled(monkeypatch):

@@ -511,9 +511,11 @@ class Jitted(EagerCalls):
         for at, (guard, value) in reversed(list(enumerate(steps))):
             guard.add(value, entry)
             around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
-            entry = next((e for e in around if e.guard is guard), None) or CacheEntry(
-                entry.form, guard.prologue, guard.run, guard=guard
-            )
+            known = next((e for e in around if e.guard is guard), None)
+            if known is None:
+                run = guard.run if at else self._faster_for_values(entry.form, guard)
+                known = CacheEntry(entry.form, guard.prologue, run, guard=guard)
+            entry = known
         if steps:
             guards[0].family.count += 1
         others = (e for e in self._entries if e is not entry)

@@ -29,6 +29,7 @@ from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
+    from tnp.compile.specialization import ValueGuard
 
 __all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
 
@@ -222,6 +223,14 @@ class EagerCalls:
             return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
 
         return beginning(run)
+
+    def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
+        """Runs a call whose program depends on values: the values cost programs of their own."""
+        whole: Any = self.__tnp_function__
+        if not self.runs_eagerly or self._strict or type(whole) not in (types.FunctionType, types.MethodType):
+            return guard.run
+        eagerly = guard.prologue.compile(guard.prologue.variables, lambda *values: form.apply(whole, values))
+        return FasterWay(guard.run, eagerly, state=lambda: guard.family.count)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

@@ -1,9 +1,9 @@
-"""Functions that run in parts: their calls run in parts or eagerly, whichever takes less time.
+"""Functions that run in parts, or whose programs depend on values: their calls run compiled or eagerly, whichever takes less time.
 
-The calls of parts, and their guards, cost some microseconds, which few operations on small arrays may not be worth. So after some
-calls each way is timed, in turns, on the calls that come anyhow, and the faster one is kept. Only calls that are short are tried
-eagerly, and calls that turn out to be longer are compiled again. A function that is compiled whole has no choice: its results are the
-same bits in all calls.
+The calls of parts, their guards, and the programs of values cost some microseconds, which few operations on small arrays may not be
+worth. So after some calls each way is timed, in turns, on the calls that come anyhow, and the faster one is kept. Only calls that are
+short are tried eagerly, and calls that turn out to be longer are compiled again. A function with one program has no choice: its results
+are the same bits in all calls.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
@@ -26,8 +27,10 @@ TIMED = 5
 TOLERANCE = 1.05
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 4e-7
-#: seconds of a compiled call above which eager, which may take many times as long, is not tried
+#: seconds of an eager call that tell without a second one whether it takes longer
 LONG = 2e-3
+#: seconds of a compiled call above which eager, which may take many times as long, is not tried
+TOO_LONG = 0.05
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
@@ -89,11 +92,13 @@ class FasterWay:
         turn = self._count % 2 if self._count > 1 else 0
         start = time.perf_counter()
         result = (self._eagerly if turn else self._compiled)(*values)
+        if result is MISS:  # the call is of another kind
+            return result
         times[turn] = min(times[turn], time.perf_counter() - start)
         self._count += 1
         compiled, eager = times
         is_sure = self._count > 5 or eager > LONG  # a first call may take longer
-        if (self._count == 2 and compiled > LONG) or (2 * compiled < eager < math.inf and is_sure):
+        if (self._count == 2 and compiled > TOO_LONG) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
             if compiled <= TOLERANCE * eager + OVERHEAD:

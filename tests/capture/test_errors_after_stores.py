@@ -97,3 +97,28 @@ def test_what_cannot_be_done_twice_runs_eagerly(capsys):
     jitted = tnp.jit(Told.step)
     for x in (np.eye(2), np.zeros((2, 2)), np.eye(2)):
         assert_same(outcome(jitted, x), outcome(Told.step, x))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_branch_between_the_write_and_the_error():
+    class Told:
+        level = 1
+
+    def f(a, k, told):
+        told.level += 1
+        np.add(a, 2.0, out=a)
+        is_small = 1 < a.item(0) <= 4
+        is_small <<= k
+        return is_small
+
+    def outcome(f, k):
+        a, told = np.ones(4), Told()
+        try:
+            result = f(a, k, told)
+        except ValueError as error:
+            result = str(error)
+        return result, a, told.level
+
+    jitted = tnp.jit(f)
+    for k in (-1, 2, -1):
+        assert_same(outcome(jitted, k), outcome(f, k))

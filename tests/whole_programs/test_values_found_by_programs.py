@@ -490,3 +490,47 @@ def test_an_array_is_added_to_lists_of_varying_lengths():
 
     check(f, *((np.ones((n, 2)),) for n in (1, 3, 5, 6)))
     check(given, *(([1.0] * n, np.ones(n)) for n in (1, 3, 5, 6)))
+
+
+def test_products_of_any_size_in_branches():
+    def f(one, a):
+        if one.max():
+            made = np.tensordot(a, a, axes=0)
+            np.sum(made, axis=0, keepdims=True, out=made[:1])
+            return made
+        return None
+
+    check(f, *((np.ones(1) + 0j, np.ones(s)) for s in ((1, 1), (1, 7), (1, 5), (2, 3))))
+
+
+def test_parts_of_operations_that_refuse_empty_arrays():
+    def f(a, k):
+        np.ptp(a[a > k])
+        return a + 1
+
+    check(f, (X, 2), (X, 9), (X.astype(np.float32), 9))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        [-9],
+        [5, 1],
+        [[9, 1], [0, 1]],
+        ([9], [0]),
+        ([0], 9),
+        (9, [0]),
+        ([9], slice(None)),
+        (slice(None), [9]),
+        (None, [9]),
+    ],
+)
+@pytest.mark.parametrize("value", [math.nan, -1, 2**70, np.float64(1), np.int64(300)])
+def test_which_is_refused_first_the_index_or_the_number(key, value):
+    def f(a, key, value):
+        a[key] = value
+
+    parts = key if type(key) is tuple else (key,)
+    key = tuple(np.array(k) if type(k) is list else k for k in parts)
+    for given in (key, key[0]) if len(key) == 1 else (key,):
+        check(f, (np.zeros((3, 3), np.uint64), given, value), (np.zeros((3, 3), np.int8), given, value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
 import time
@@ -115,9 +114,11 @@ def capture_trace(
             tracers[-1].loses_no_stores = stores == "none"
             if postpones:
                 tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
-            with contextlib.suppress(LosesStores):
+            try:
                 return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
-        raise AssertionError("unreachable")
+            except LosesStores as error:
+                loses = error
+        raise loses
 
     def may_write_out(tracer: Tracer) -> bool:
         return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN
@@ -225,6 +226,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     if gradients is not None:
         gradients.finish()
         gradients.check_results()
+    if trace.writes_last and any(b.sym is prims.copy_ for b in trace.bound_symbols):  # before a loop or a branch
+        raise LosesStores("it writes arrays before a loop or a branch, and assigns attributes or items")
     tracer.flush()
     for storage in inputs.storages:
         if storage.dirty:

@@ -21,6 +21,7 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.sizes import Dim
+from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
@@ -51,8 +52,16 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
         attempt = _Attempt(before, fusers, gathered)
         new = attempt.run()
         if new is not None:
-            return restore_stores(dead_stores(dead_code(new, unneeded(trace))), forwarded) if attempt.masked else trace
+            if not attempt.masked:
+                return trace
+            return restore_stores(dead_stores(dead_code(new, _with_inner(trace, unneeded(trace)))), forwarded)
         gathered |= attempt.needed
+
+
+def _with_inner(trace: Trace, names: set[str]) -> set[str]:
+    """``names`` of results, and the results of what those are made by."""
+    makers = (b for b in trace.bound_symbols if any(p.name in names for p in b.flat_outputs))
+    return names | {p.name for b in makers for part in with_parts(b) for p in part.flat_outputs}
 
 
 def _prims(bsyms: Sequence[BoundSymbol]) -> Iterator[BoundSymbol]:

@@ -380,9 +380,10 @@ class Tracer:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         if not self.trace.writes_last:
             self.flush()
-        self.may_lose_stores = self.may_lose_stores or self._has_stores()
-        if self.may_lose_stores and self.loses_no_stores:
-            raise NeedsEager("it may raise after an attribute or an item was assigned")
+        if self._has_stores():
+            if self.loses_no_stores:
+                raise NeedsEager("it may raise after an attribute or an item was assigned")
+            self.may_lose_stores = True
 
     def undoes_early(self, start: int) -> bool:
         """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.

@@ -68,9 +68,9 @@ class Subscripts(Library):
             return
         tracer.before_raising()
         key_value = tracer.value(key, {})
-        # NumPy looks at one array of indices when it has converted the value, at other indices before.
+        # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
         if len(a.shape_) > 1 or type(key) is tuple:
-            _read_first(a, key_value, value)
+            _read_first(a, _without_arrays(key_value) if type(value) is TracedNumber else key_value, value)
         new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         tracer.store_updated(a, updated)
@@ -115,8 +115,18 @@ def _read_first(a: TracedArray, key: Any, value: Any) -> None:
             type(value) is TracedArray and value.scalar and dtype.kind == "i" and not _holds(dtype, value._element_type)
         )
     if may_not_fit:
-        if any(isinstance(k, Proxy) for k in (key if type(key) is tuple else (key,))):
+        if any(isinstance(k, (Proxy, int)) for k in (key if type(key) is tuple else (key,))):
             lnp.getitem(a.__tnp_value__(), key)
+
+
+def _without_arrays(key: Any) -> Any:
+    """A key with all of the dimensions that its arrays select of."""
+    parts: list[Any] = []
+    for k in key if type(key) is tuple else (key,):
+        is_mask = isinstance(k, TensorProxy) and k.dtype.kind == "b"
+        is_array = isinstance(k, list) or (isinstance(k, TensorProxy) and not k.scalar)
+        parts += [slice(None)] * (k.ndim if is_mask else 1) if is_array else [k]
+    return tuple(parts)
 
 
 def _with_scalars(tracer: Tracer, key: Any) -> Any:

@@ -297,7 +297,9 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         b = p.force(b)
     made = p.temporary([rows, columns], dtype)
     # Along the columns of b if those are neighbours, as sums over the inner dimension otherwise.
-    along_rows = columns.known != 1 and not (isinstance(b, StridedView) and abs(b.strides[0]) < abs(b.strides[1]))
+    along_rows = columns.known != 1 and not (
+        isinstance(b, StridedView) and magnitude(b.strides[0]) < magnitude(b.strides[1])
+    )
     if not along_rows:
         with p.loops(made.shape) as (i, j):
             total = Accumulator(p, dtype)

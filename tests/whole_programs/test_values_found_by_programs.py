@@ -534,3 +534,7 @@ def test_which_is_refused_first_the_index_or_the_number(key, value):
     key = tuple(np.array(k) if type(k) is list else k for k in parts)
     for given in (key, key[0]) if len(key) == 1 else (key,):
         check(f, (np.zeros((3, 3), np.uint64), given, value), (np.zeros((3, 3), np.int8), given, value))
+
+
+def test_triangles_of_a_size_that_is_no_integer():
+    check(lambda n, x: (np.tri(n), np.tri(2, n), x + 1), (2, X), (1.001, X), (2.5, X), (True, X))

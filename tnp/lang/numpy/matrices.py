@@ -9,7 +9,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
 from tnp.lang.numpy.dtypes import result_dtype
 from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, size_or_int, static_int
@@ -71,7 +71,8 @@ def _diagonal(k: Any) -> int:
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
     """The shape of a triangle; negative lengths mean none, and bools are numbers."""
-    if any(isinstance(n, TensorProxy) and n.dtype.kind not in "iu" for n in (rows, columns)):
+    is_float = any(n.python_type is float if isinstance(n, NumberProxy) else isinstance(n, float) for n in (rows, columns))
+    if is_float or any(isinstance(n, TensorProxy) and n.dtype.kind not in "iu" for n in (rows, columns)):
         raise NeedsEager("the size of a triangle is no integer")
     lengths = (int(n) if type(n) is bool else n for n in (rows, rows if columns is None else columns))
     return [max(n, 0) if type(n) is int else n for n in shape_argument(tuple(lengths))]

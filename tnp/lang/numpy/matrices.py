@@ -71,7 +71,9 @@ def _diagonal(k: Any) -> int:
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
     """The shape of a triangle; negative lengths mean none, and bools are numbers."""
-    is_float = any(n.python_type is float if isinstance(n, NumberProxy) else isinstance(n, float) for n in (rows, columns))
+    is_float = any(
+        n.python_type is float if isinstance(n, NumberProxy) else isinstance(n, float) for n in (rows, columns)
+    )
     if is_float or any(isinstance(n, TensorProxy) and n.dtype.kind not in "iu" for n in (rows, columns)):
         raise NeedsEager("the size of a triangle is no integer")
     lengths = (int(n) if type(n) is bool else n for n in (rows, rows if columns is None else columns))

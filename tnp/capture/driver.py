@@ -116,9 +116,10 @@ def capture_trace(
                 tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
             try:
                 return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
-            except LosesStores as error:
-                loses = error
-        raise loses
+            except LosesStores:
+                if stores == "none":
+                    raise
+        raise AssertionError("unreachable")
 
     def may_write_out(tracer: Tracer) -> bool:
         return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN

@@ -388,7 +388,8 @@ class Tracer:
     def undoes_early(self, start: int) -> bool:
         """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.
         Returns whether it did: the caller stores, and records the statements again."""
-        if self.trace.writes_last or not any(_may_refuse(b, (float, complex)) for b in self.trace.statements[start:]):
+        kinds = (float, complex) if self.regions else (int, float, complex)
+        if self.trace.writes_last or not any(_may_refuse(b, kinds) for b in self.trace.statements[start:]):
             return False
         written = any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
         is_behind = written or self._has_stores()

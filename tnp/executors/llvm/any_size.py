@@ -94,9 +94,10 @@ class AnySizeRegion:
 
     def number(self, p: NumberProxy) -> launcher.Input:
         """What an argument must be that is a number."""
-        low = launcher.INT64.min if p.low is None else p.low
-        high = launcher.INT64.max if p.bound is None else p.bound
-        return launcher.Input(p.python_type.__name__, low=int(low), high=int(high))
+        least, most = int(launcher.INT64.min), int(launcher.INT64.max)
+        low = least if p.low is None else max(p.low, least)
+        high = most if p.bound is None else min(p.bound, most)
+        return launcher.Input(p.python_type.__name__, low=low, high=high)
 
     def error(self, record: int) -> BaseException:
         """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""

@@ -580,3 +580,22 @@ def test_weights_that_may_not_fit():
         return w
 
     check(f, *((np.array([0.0, *range(n)]), np.arange(1.0, 4)) for n in (4, 3, 4, 5)))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_nothing_reads_raises_in_loops_under_errstate():
+    def f(a, k):
+        with np.errstate(divide="raise"):
+            i = 0
+            while i < k and (a < 9).any():
+                i += 1
+                np.sum(a) / a
+        return i
+
+    def g(a, k):
+        with np.errstate(all="raise"):
+            for _ in range(k):
+                np.log(a)
+
+    for function in (f, g):
+        check(function, *((a, k) for a in (np.ones(3), np.array([1.0, 0, 3]), np.zeros(4)) for k in (0, 2, 40)))

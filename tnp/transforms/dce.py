@@ -126,14 +126,17 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
 
     ``kept_if_raising`` names results; of the symbols that may raise only those that make one of them stay.
     """
-    trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed = _made_where_errors_raise(trace) | _made_of_products(trace)
+    watched = _where_errors_raise(trace)
+    if not watched:  # else all in loops and branches may raise
+        trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
+    needed = {p.name for b in watched for p in b.flat_outputs} | _made_of_products(trace)
     if kept_if_raising is not None:
         needed = {name for name in needed if name in kept_if_raising}
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
         if (
             bsym.sym is prims.unpack_trivial
+            or (is_control_flow(bsym) and any(b is bsym for b in watched))
             or _is_needed_for_itself(bsym)
             or any(p.name in needed for p in bsym.flat_outputs)
             or (may_raise(bsym) and (kept_if_raising is None or _raises_for(bsym, kept_if_raising)))
@@ -151,9 +154,9 @@ def _raises_for(bsym: BoundSymbol, names: Container[str]) -> bool:
     return any(may_raise(b) and _raises_for(b, names) for b in inside)
 
 
-def _made_where_errors_raise(trace: Trace) -> set[str]:
-    """The results of operations under an ``np.errstate`` that raises."""
-    made: set[str] = set()
+def _where_errors_raise(trace: Trace) -> list[BoundSymbol]:
+    """The operations under an ``np.errstate`` that raises."""
+    found: list[BoundSymbol] = []
     states: dict[str, bool] = {}  # those that are entered, by the name of what was set before, and whether they raise
     for b in trace.bound_symbols:
         if OpTags.ENTERS_ERRSTATE in b.sym.tags:
@@ -161,8 +164,8 @@ def _made_where_errors_raise(trace: Trace) -> set[str]:
         elif OpTags.EXITS_ERRSTATE in b.sym.tags:
             states.pop(b.args[0].name, None)
         elif any(states.values()):
-            made.update(p.name for p in b.flat_outputs)
-    return made
+            found.append(b)
+    return found
 
 
 def _made_of_products(trace: Trace) -> set[str]:

@@ -140,8 +140,25 @@ def a_context_and_keywords(x):
     return f(x, k=2.0) * f(x * 3, k=1.0)
 
 
+class Model:
+    def __init__(self, k):
+        self.k = k
+
+    def fitted(self, y):
+        self.error = erf(y)
+        return self
+
+    def of(self, y):
+        z = np.sin(y) * self.k + np.cos(y)
+        return z * z + self.error + erf(z)
+
+
+def methods_of_an_object_that_it_makes(x):
+    return Model(3.0).fitted(x).of(x)
+
+
 PROGRAMS = [
-    lambdas_of_a_comprehension, recursion, functions_in_functions, a_generator_that_is_sent_to, a_generator_that_is_closed, all_kinds_of_arguments, a_class_inside, a_comprehension_inside, a_variable_bound_anew, a_global_that_is_assigned, a_return_in_a_loop, a_context_and_keywords,
+    lambdas_of_a_comprehension, recursion, functions_in_functions, a_generator_that_is_sent_to, a_generator_that_is_closed, all_kinds_of_arguments, a_class_inside, a_comprehension_inside, a_variable_bound_anew, a_global_that_is_assigned, a_return_in_a_loop, a_context_and_keywords, methods_of_an_object_that_it_makes,
 ]  # fmt: skip
 
 
@@ -160,7 +177,8 @@ def test_is_as_in_eager(program):
 
 
 def test_most_run_in_parts():
-    for program in (recursion, functions_in_functions, a_generator_that_is_sent_to, a_return_in_a_loop):
+    in_parts = recursion, functions_in_functions, a_generator_that_is_sent_to, a_return_in_a_loop
+    for program in (*in_parts, methods_of_an_object_that_it_makes):
         jitted = tnp.jit(program)
         for _ in range(3):
             jitted(X)

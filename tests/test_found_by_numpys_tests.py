@@ -390,3 +390,11 @@ def test_effects_of_wrapped_methods_of_c_happen_once(tmp_path):
 )  # fmt: skip
 def test_arguments_of_kinds_that_only_some_functions_take(function):
     check(function, (X,))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 1), (), (0,)])
+def test_no_axis_of_methods_that_take_one(shape):
+    a = (np.ones(shape),)
+    check(lambda a: np.add.accumulate(a, axis=None), a)
+    check(lambda a: np.hypot.accumulate(a, None), a)
+    check(lambda a: np.add.reduceat(a, [0], axis=None), a)

@@ -273,10 +273,20 @@ _SCANS = {
 }
 
 
+def _one_axis_argument(method: str, a: TensorProxy, axis: Any) -> Any:
+    """An axis of a method that takes one: ``None`` is that of an array with one dimension."""
+    if axis is not None or a.ndim == 0:
+        return _axis_argument(axis)
+    if a.ndim > 1:
+        raise ValueError(f"{method} does not allow multiple axes")
+    return 0
+
+
 @npsymbol("accumulate", id_prefix="ufunc", out=_out_at(4))
 def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.accumulate``: the running result along an axis."""
-    a, axis = as_array(array), _axis_argument(axis)
+    a = as_array(array)
+    axis = _one_axis_argument("accumulate", a, axis)
     wanted = _accumulate_meta(ufunc, a, axis, dtype).dtype
     scan = _SCANS.get(ufunc.__name__) if getattr(np, ufunc.__name__, None) is ufunc else None
     sums_bools = wanted.kind == "b" and scan in (prims.cumsum, prims.cumprod)
@@ -290,7 +300,8 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype:
     """``np.<ufunc>.reduceat``: reductions over the slices between indices."""
     nothing = isinstance(indices, (list, tuple)) and not indices
     positions = as_array(indices, dtypes.int64 if nothing else None)
-    return _call["reduceat"](ufunc, as_array(array), positions, _axis_argument(axis), dtype)
+    a = as_array(array)
+    return _call["reduceat"](ufunc, a, positions, _one_axis_argument("reduceat", a, axis), dtype)
 
 
 @npsymbol("outer", id_prefix="ufunc", tags=(OpTags.PRODUCT,), out=Out(tuples=True))

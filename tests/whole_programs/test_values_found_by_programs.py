@@ -538,3 +538,12 @@ def test_which_is_refused_first_the_index_or_the_number(key, value):
 
 def test_triangles_of_a_size_that_is_no_integer():
     check(lambda n, x: (np.tri(n), np.tri(2, n), x + 1), (2, X), (1.001, X), (2.5, X), (True, X))
+
+
+def test_integers_that_overflow_beside_a_constant_scalar():
+    def f(n, x):
+        with np.errstate(all="raise"):
+            n *= np.int8(100)
+        return x > n, n
+
+    check(f, (1, X), (3, X), (0, X), (-2, X), (1, X), on=(None, ("numpy",)))

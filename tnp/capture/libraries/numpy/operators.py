@@ -33,7 +33,9 @@ class Operators(Library):
                     scalar = True
                 else:
                     other = True
-            elif type(x) not in _NUMBERS and not isinstance(x, np.generic):
+            elif isinstance(x, np.generic):
+                scalar = True
+            elif type(x) not in _NUMBERS:
                 other = True
         if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
             raise NeedsEager("it multiplies a list by a scalar, which repeats it")

@@ -599,3 +599,22 @@ def test_what_nothing_reads_raises_in_loops_under_errstate():
 
     for function in (f, g):
         check(function, *((a, k) for a in (np.ones(3), np.array([1.0, 0, 3]), np.zeros(4)) for k in (0, 2, 40)))
+
+
+def test_what_is_printed_before_a_product_is_too_large(capsys):
+    def f(a, b):
+        first = a[0]
+        print(f"{b}")
+        first * (first.item(0) * first.item(0) * first.item(0))
+        return first + 1
+
+    jitted = tnp.jit(f)
+    for value in (3, 5, 2**40):
+        said = []
+        for function in (f, jitted):
+            try:
+                function(np.full((1, 4), value), X)
+            except OverflowError as error:
+                print(error)
+            said.append(capsys.readouterr().out)
+        assert said[1] == said[0]

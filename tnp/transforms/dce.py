@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
@@ -19,6 +19,7 @@ __all__ = [
     "any_size",
     "common_subexpressions",
     "dead_code",
+    "made_of_products",
     "may_raise",
     "memory_of_results",
     "refuses_values",
@@ -129,7 +130,7 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     watched = _where_errors_raise(trace)
     if not watched:  # else all in loops and branches may raise
         trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed = {p.name for b in watched for p in b.flat_outputs} | _made_of_products(trace)
+    needed = {p.name for b in watched for p in b.flat_outputs} | made_of_products(trace.bound_symbols)
     if kept_if_raising is not None:
         needed = {name for name in needed if name in kept_if_raising}
     kept: list[BoundSymbol] = []
@@ -168,11 +169,11 @@ def _where_errors_raise(trace: Trace) -> list[BoundSymbol]:
     return found
 
 
-def _made_of_products(trace: Trace) -> set[str]:
+def made_of_products(bsyms: Sequence[BoundSymbol]) -> set[str]:
     """The arrays of integers that are made with a product of two Python integers, which is the first to be too large for int64."""
     made: set[str] = set()
     products: set[str] = set()
-    for b in trace.bound_symbols:
+    for b in bsyms:
         if isinstance(b.output, NumberProxy):
             numbers = [a for a in b.args if type(a) is NumberProxy and a.value is None]
             if b.operation in _PRODUCTS and len(numbers) == 2:

@@ -230,10 +230,10 @@ def test_a_module_that_another_thread_imports_is_not_there(monkeypatch):
 
 
 def test_functions_are_parsed_in_many_threads():
-    """Python 3.11 raises SystemError where two threads parse at once, one of which collects garbage."""
+    """Python 3.11 raises SystemError if two threads parse at once and a finalizer runs in one of them."""
     errors = []
 
-    class Dies:  # code of Python's, in which the other thread may run
+    class Dies:  # a finalizer in Python lets another thread run
         def __del__(self):
             sum(range(50))
 

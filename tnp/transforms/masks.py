@@ -59,7 +59,7 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 
 def _with_inner(trace: Trace, names: set[str]) -> set[str]:
-    """``names`` of results, and the results of what those are made by."""
+    """``names`` of results, with the results of all operations inside those that make them."""
     makers = (b for b in trace.bound_symbols if any(p.name in names for p in b.flat_outputs))
     return names | {p.name for b in makers for part in with_parts(b) for p in part.flat_outputs}
 

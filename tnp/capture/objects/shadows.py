@@ -56,7 +56,7 @@ _KNOWN_DESCRIPTORS = (
 )  # fmt: skip
 
 
-#: modules that make classes otherwise
+#: modules whose classes are not made by class statements of the user's
 _MAKE_CLASSES = frozenset(("abc", "builtins", "enum", "functools", "numpy", "tnp", "types", "typing"))
 
 
@@ -380,7 +380,9 @@ def _is_known_descriptor(descriptor: Any) -> bool:
 
 def _identity_methods(kind: type) -> dict[str, Any]:
     """What Python asks of an object whose class does not say it: the hash, equality and text of the real one."""
-    methods: dict[str, Any] = {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}  # it is not what dies
+    methods: dict[str, Any] = (
+        {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}
+    )  # the real object lives on
     if kind is types.SimpleNamespace:
         return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
     if _is_objects_own(kind, "__hash__"):

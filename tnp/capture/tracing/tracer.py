@@ -380,7 +380,7 @@ class Tracer:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         if not self.trace.writes_last:
             self.flush()
-        if self._has_stores():
+        if not self.may_lose_stores and self._has_stores():
             if self.loses_no_stores:
                 raise NeedsEager("it may raise after an attribute or an item was assigned")
             self.may_lose_stores = True

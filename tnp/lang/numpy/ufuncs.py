@@ -274,7 +274,7 @@ _SCANS = {
 
 
 def _one_axis_argument(method: str, a: TensorProxy, axis: Any) -> Any:
-    """An axis of a method that takes one: ``None`` is that of an array with one dimension."""
+    """The axis of a method that takes one axis; ``None`` means the only axis of a 1-d array. Raises ``ValueError`` if there are several."""
     if axis is not None or a.ndim == 0:
         return _axis_argument(axis)
     if a.ndim > 1:

@@ -120,7 +120,7 @@ def _read_first(a: TracedArray, key: Any, value: Any) -> None:
 
 
 def _without_arrays(key: Any) -> Any:
-    """A key with all of the dimensions that its arrays select of."""
+    """The key with a full slice for each dimension that one of its arrays indexes."""
     parts: list[Any] = []
     for k in key if type(key) is tuple else (key,):
         is_mask = isinstance(k, TensorProxy) and k.dtype.kind == "b"

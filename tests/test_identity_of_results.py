@@ -47,6 +47,25 @@ def a_view_of_a_view(x):
     return b[...], b, a
 
 
+def test_a_scalar_shares_no_memory():
+    def f(x):
+        a = x.sum()
+        return np.shares_memory(a, a), np.may_share_memory(a, x), np.shares_memory(x, x)
+
+    check(f, np.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (3,)])
+@eagerly
+def test_numpy_warns_of_writing_to_what_is_broadcast_of_a_written_array(shape):
+    def f(x, y):
+        y[1] *= x.size
+        return np.broadcast_arrays(x, y)[1]
+
+    x, y = np.ones(shape), np.ones(3)
+    assert tnp.jit(f)(x, y).flags.num == f(x, y).flags.num
+
+
 @pytest.mark.parametrize(
     ("function", "args"),
     [(a_copy_and_its_views, (np.ones((2, 3)),)), (the_array_last, ()), (a_view_of_a_view, (np.ones(3),))],

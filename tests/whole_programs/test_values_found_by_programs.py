@@ -547,3 +547,14 @@ def test_integers_that_overflow_beside_a_constant_scalar():
         return x > n, n
 
     check(f, (1, X), (3, X), (0, X), (-2, X), (1, X), on=(None, ("numpy",)))
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf, 0.0, 2.0])
+def test_a_complex_number_that_is_a_key(factor):
+    def f(x, z):
+        z *= factor
+        found = {z: x.sum()}
+        found[z] += 1
+        return found[z] + x, len(found)
+
+    check(f, (X, 1j), (X, -1j), (X, 1j))

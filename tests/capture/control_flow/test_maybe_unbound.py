@@ -249,3 +249,23 @@ def test_what_follows_a_loop_that_may_return_deletes_a_name():
 
     for f in (function, unbound):
         same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)
+
+
+def test_the_default_of_a_parameter_is_read_where_the_function_is_made():
+    def of_a_lambda(x, t):
+        if x[0] > t:
+            factor = 2.0
+        scaled = lambda y, by=factor: y  # noqa: E731
+        return scaled(x)
+
+    def of_a_function(x, t):
+        if x[0] > t:
+            factor = 2.0
+
+        def scaled(y, *, by=factor):
+            return y * by
+
+        return scaled(x)
+
+    for g in (of_a_lambda, of_a_function):
+        same_as_eager(g, *calls(*LEVELS))

@@ -43,6 +43,8 @@ REDUCTIONS = frozenset(
 OF_SIZES = ("Degrees of freedom <= # for slice", "Mean of empty slice", "Degrees of freedom <= # for slice.")
 _FLOATING_POINT = re.compile(r"(divide by zero|overflow|underflow|invalid value) encountered")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)", re.IGNORECASE)
+#: a number with the blanks before it: how many there are depends on its digits
+_PADDED = re.compile(" *" + _NUMBER.pattern, re.IGNORECASE)
 #: the names of the worlds' modules, and addresses
 _OWN_NAMES = re.compile(r"program\d+|0x[0-9a-f]+")
 _names = itertools.count()
@@ -169,7 +171,7 @@ def _without_numbers(text: str) -> str:
 
 def _same_text(actual: str, expected: str) -> bool:
     actual, expected = (_OWN_NAMES.sub("#", x) for x in (actual, expected))
-    if _NUMBER.sub("#", actual) != _NUMBER.sub("#", expected):
+    if _PADDED.sub("#", actual) != _PADDED.sub("#", expected):
         return False
     for a, e in zip(_NUMBER.findall(actual), _NUMBER.findall(expected)):
         if a != e and not math.isclose(float(a), float(e), rel_tol=1e-3 if len(e) < 9 else 1e-6, abs_tol=1e-9):

@@ -106,6 +106,7 @@ class _Hooks:
             return sure
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if not isinstance(s, ast.ClassDef):
+                self._fields(s.args, sure)
                 hook_unsure_names(s, self.runtime)
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
@@ -163,6 +164,7 @@ class _Hooks:
             unsure = isinstance(node.ctx, ast.Load) and node.id in self.local and node.id not in sure
             return self._hooked(node) if unsure and not node.id.startswith(PREFIX) else node
         if isinstance(node, ast.Lambda) and not any(a.arg == PREFIX for a in node.args.args):
+            self._fields(node.args, sure)  # its defaults are evaluated here
             return node
         if isinstance(node, _COMPREHENSIONS):
             self._comprehension(node, sure)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import keyword
-import math
 import re
 import types
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,7 @@ import numpy as np
 from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys, same_set
-from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint
+from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, written_number
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
 from tnp.capture.objects.foreign import Foreign
@@ -228,7 +227,7 @@ class Inputs:
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         # What no float holds raises errors, in operations whose results nobody reads, too.
         if self._constant_numbers or (kind is int and value.bit_length() > 1023):
-            self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
+            self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)
         if kind is int and self.prologue.varying.varies(source.description, value):
@@ -560,20 +559,10 @@ class Inputs:
     def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
         value = number.value
-        condition = _equality(expression, value)
-        self.prologue.guard(condition, f"{description} == {_written(value)}, which the program's shape depends on")
-
-
-def _equality(expression: str, value: Any) -> str:
-    """The condition that a number is ``value``."""
-    if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
-        return f"same_float({expression}, float('{'-' * (value != value and math.copysign(1.0, value) < 0)}{value!r}'))"
-    return f"{expression} == {_written(value)}"
-
-
-def _written(value: Any) -> str:
-    """A number as Python reads it. Python writes no decimal numbers of more than some thousand digits."""
-    return hex(value) if type(value) is int and value.bit_length() > 10_000 else repr(value)
+        condition = equality(expression, value)
+        self.prologue.guard(
+            condition, f"{description} == {written_number(value)}, which the program's shape depends on"
+        )
 
 
 @functools.lru_cache(1_000)

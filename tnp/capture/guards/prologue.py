@@ -21,7 +21,7 @@ from tnp.capture.guards.varying_values import VaryingValues
 from tnp.core.printing import compile_source
 from tnp.core.symbols import LEAST, Relations
 
-__all__ = ["MISS", "ArrayKind", "Extent", "Guard", "Prologue", "Source", "disjoint"]
+__all__ = ["MISS", "ArrayKind", "Extent", "Guard", "Prologue", "Source", "disjoint", "equality", "written_number"]
 
 
 class _Miss:
@@ -367,3 +367,17 @@ class Prologue:
             except Exception as error:
                 return f"{step.description if isinstance(step, Guard) else step[1]}: {error!r}"
         return None
+
+
+def equality(expression: str, value: Any) -> str:
+    """The condition that a number is ``value``."""
+    if isinstance(value, complex):
+        return " and ".join(equality(f"{expression}.{part}", getattr(value, part)) for part in ("real", "imag"))
+    if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
+        return f"same_float({expression}, float('{'-' * (value != value and math.copysign(1.0, value) < 0)}{value!r}'))"
+    return f"{expression} == {written_number(value)}"
+
+
+def written_number(value: Any) -> str:
+    """A number as Python reads it. Python writes no decimal numbers of more than some thousand digits."""
+    return hex(value) if type(value) is int and value.bit_length() > 10_000 else repr(value)

@@ -226,9 +226,12 @@ class _ReadOnly(Storage):
 
 
 def check_repeats_nothing(x: TracedArray) -> None:
-    """Raises :class:`NeedsEager` for an array that ``np.broadcast_arrays`` makes of a number: one write changes all repeated elements."""
+    """Raises :class:`NeedsEager` for an array of ``np.broadcast_arrays`` that is not the operation's own result: it has no flag for
+    NumPy to warn by where it is written to. That is an array made of a number, or a view of an array that the program writes."""
     storage = x.storage
-    if type(storage) is _ReadOnly and storage.is_new and storage.value.lang.library.repeats_writably:
+    if type(storage) is not _ReadOnly or storage.sealed or not storage.value.lang.library.repeats_writably:
+        return
+    if storage.is_new or storage.base.written:
         raise NeedsEager("it returns what np.broadcast_arrays repeats")
 
 

@@ -43,6 +43,8 @@ def _min_scalar_type(a: Any) -> Any:
 
 def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
     if type(a) is TracedArray and type(b) is TracedArray:
+        if a.scalar or b.scalar:
+            return False  # NumPy makes an array of a scalar, a new one each time
         x, y = a.storage, b.storage
         if x is y and (a.path == b.path or not a.path or not b.path) and a.size and b.size:
             return True

@@ -558,3 +558,17 @@ def test_a_complex_number_that_is_a_key(factor):
         return found[z] + x, len(found)
 
     check(f, (X, 1j), (X, -1j), (X, 1j))
+
+
+@pytest.mark.parametrize("fill", [np.ones(1), np.ones((1, 1)), np.ones((1, 3)), np.ones((2, 3))])
+def test_leading_dimensions_of_one_are_dropped_where_an_array_is_filled(fill):
+    def full(x, fill):
+        return np.full(x.shape, fill), np.full_like(x, fill)
+
+    def stored(x, fill):
+        y = x.copy()
+        y[()] = fill
+        return y
+
+    for f in (full, stored):
+        check(f, *((x, fill) for x in (np.array(2, np.int8), np.ones(3, np.int8), np.ones(1))))

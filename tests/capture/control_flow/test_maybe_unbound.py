@@ -269,3 +269,26 @@ def test_the_default_of_a_parameter_is_read_where_the_function_is_made():
 
     for g in (of_a_lambda, of_a_function):
         same_as_eager(g, *calls(*LEVELS))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_comes_before_an_unbound_name_is_done_in_parts():
+    def f(x, log, n):
+        if n > 1:
+            found = np.zeros(4)
+        try:
+            log.append(bytes(str(n), "utf8"))
+            y = np.sin(x) + [1, 2][n] * found[:2]
+        finally:
+            found[2] = log[n] == b"1"
+        return y, found
+
+    jitted = tnp.jit(f)
+    for n in (0, 1, 2, 0, 5):
+        outcomes = []
+        for g in (f, jitted):
+            log = []
+            with pytest.raises((NameError, IndexError)) as caught:
+                g(np.ones(2), log, n)
+            outcomes.append((type(caught.value), str(caught.value), log))
+        assert outcomes[0] == outcomes[1]

@@ -19,6 +19,7 @@ parts. Three steps lead there:
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,9 +135,9 @@ class _Outliner:
                 end()
                 out.append(s)
                 continue
-            if unbound:  # Python raises its error here
+            if unbound:
                 end()
-                out += [_at(ast.Expr(ast.Name(n, ast.Load())), s) for n in sorted(unbound)]
+                out.append(_at(_by_python_if_unbound(s, sorted(unbound)), s))
                 proven |= unbound
             if calls(run) and not self.names.rebound.isdisjoint(reads(s)):
                 end()
@@ -212,6 +213,12 @@ def _if_bound(name: str) -> ast.expr:
     """``name``, or what says that it is unbound."""
     nothing = ast.arguments([], [], None, [], [], None, [])
     return ast.Call(ast.Name(IF_BOUND, ast.Load()), [ast.Lambda(nothing, ast.Name(name, ast.Load()))], [])
+
+
+def _by_python_if_unbound(s: ast.stmt, names: list[str]) -> ast.stmt:
+    """Runs a statement that surely reads ``names`` if one of them is unbound: what comes first in it is done, and its error raised."""
+    tests: list[ast.expr] = [ast.Compare(_if_bound(n), [ast.Is()], [ast.Name(UNBOUND_NAME, ast.Load())]) for n in names]
+    return ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests), [copy.deepcopy(s)], [])
 
 
 def _bound_if_found(name: str, found: str) -> ast.stmt:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, views
 from tnp.core.devices import Device, cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
@@ -263,7 +263,7 @@ def _filled(shape: sizes.Shape, fill_value: Any, dtype: DType) -> TensorProxy:
             )
         if dtype.kind in "fc" or type(fill_value) in (bool, int):
             return clang.full(shape, fill_value, dtype=dtype)
-    return prims.clone(clang.broadcast_to(as_array(fill_value, dtype), shape))
+    return prims.clone(views.fit(as_array(fill_value, dtype), shape))
 
 
 @npsymbol(returns="array", factory=True)

@@ -50,6 +50,8 @@ class Subscripts(Library):
         if type(value) is TracedEither:
             value = value.stored_in(a)
         if _selects_all(a, key):
+            if type(key) is tuple and not a.shape_:
+                _check_is_one(a, value)
             _check_depth(value, len(a.shape_))
             tracer.store(a, value)
             return
@@ -57,10 +59,8 @@ class Subscripts(Library):
         tracer.flush_if_dynamic(a, key)
         key_value = tracer.value(key, {})
         if clang.is_basic(key_value):
-            if _is_one_element(a, key_value) and _rank(value):
-                if a._element_type.kind == "b":
-                    raise NeedsEager("it stores the truth of an array or a sequence")
-                raise ValueError("setting an array element with a sequence.")
+            if _is_one_element(a, key_value):
+                _check_is_one(a, value)
             parts = key_value if type(key_value) is tuple else (key_value,)
             _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
             _read_first(a, key_value, value)
@@ -103,6 +103,15 @@ class Subscripts(Library):
             tracer.before_raising()
         with languages.language_context(lnp.language):
             return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
+
+
+def _check_is_one(a: TracedArray, value: Any) -> None:
+    """Raises NumPy's error for an array or a sequence that is stored to one element."""
+    if not _rank(value):
+        return
+    if a._element_type.kind == "b":
+        raise NeedsEager("it stores the truth of an array or a sequence")
+    raise ValueError("setting an array element with a sequence.")
 
 
 def _read_first(a: TracedArray, key: Any, value: Any) -> None:

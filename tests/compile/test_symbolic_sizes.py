@@ -186,3 +186,28 @@ def test_masks_of_symbolic_sizes():
     for n in (4, 2, 5, 9):
         x, y = np.ones((1, n), bool), np.arange(float(n))
         assert_same(jitted(x, y), function(x, y))
+
+
+def test_halves_of_equal_length():
+    """``n // 2 == n - n // 2``, so ``n`` is twice what is computed of it."""
+
+    def f(x):
+        n = len(x)
+        return x[: n // 2] + x[n // 2 :]
+
+    def thirds(x):
+        m = len(x) // 3
+        return x[:m] * x[m : 2 * m] + x[2 * m :]
+
+    for g in (f, thirds):
+        jitted = tnp.jit(g)
+        for n in (12, 18, 600, 24, 3, 13, 0, 36):
+            x = np.random.default_rng(n).random((n, 3))
+            try:
+                expected = g(x)
+            except ValueError as error:
+                with pytest.raises(ValueError) as caught:
+                    jitted(x)
+                assert str(caught.value) == str(error)
+            else:
+                assert_same(jitted(x), expected)

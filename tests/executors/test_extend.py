@@ -605,3 +605,37 @@ def test_install_is_refused_where_the_real_package_is():
             tnp.thunder.install()
     finally:
         del sys.modules["thunder"]
+
+
+# Results of operations
+
+
+def passed_through(x):
+    return x
+
+
+def turned(x):
+    return x[::-1]
+
+
+def made_anew(x):
+    return x[::-1].copy()
+
+
+@pytest.mark.parametrize("function", [passed_through, turned])
+def test_an_operation_that_returns_its_argument_is_refused(function):
+    extend.operation(function, meta=lambda x: x)
+
+    def f(x):
+        y = x * 2
+        z = function(y)
+        y += 1
+        return z
+
+    with pytest.raises(extend.ExtensionError, match=f"{function.__name__} returned an argument, or a view of one"):
+        tnp.jit(f)(np.ones(3))
+
+
+def test_an_operation_returns_an_array_of_its_own():
+    extend.operation(made_anew, meta=lambda x: x)
+    assert_same(tnp.jit(lambda x: made_anew(x * 2))(np.arange(3.0)), np.array([4.0, 2.0, 0.0]))

@@ -84,6 +84,21 @@ def test_lines_are_cut():
     assert "checked" not in tnp.explain(jitted)
 
 
+def test_what_is_repeated_is_shown_once():
+    @tnp.jit
+    def f(x, seen):
+        for k in range(60):
+            x[1:-1] += 0.1 * (x[2:] - x[:-2])
+            if k % 20 == 0:
+                seen.append(x.copy())
+        return x
+
+    f(np.ones(5000), [])
+    text = tnp.explain(f)
+    assert "(these 4 lines: " in text
+    assert len(text.splitlines()) < 120
+
+
 def test_long_programs_end_with_a_count():
     def f(x):
         for _ in range(30):

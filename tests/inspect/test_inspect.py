@@ -428,3 +428,25 @@ def test_tables_have_100_columns_and_iterations():
     assert re.match(r"llvm_fusion\d: a loop of [56] iterations of ", native[0].described(found.calls))
     html_text = found._repr_html_()
     assert html_text.count("<tr>") == len(found.rows) + 2 and "np.sort" in html_text
+
+
+def test_the_object_of_a_method_does_not_change():
+    class Counter:
+        def __init__(self):
+            self.x, self.steps = np.zeros(10), 0
+
+        @tnp.jit
+        def step(self):
+            self.x += 1.0
+            self.steps += 1
+            if self.steps % 10 == 0:
+                self.x *= 2
+
+        def plain(self):
+            self.x += 1.0
+
+    counter = Counter()
+    counter.step()
+    assert tnp.profile(counter.step).calls > 0
+    assert tnp.profile(counter.plain).calls > 0
+    assert (counter.x[0], counter.steps) == (1.0, 1)

@@ -14,6 +14,7 @@ import tnp
 from tnp.core import prims
 from tnp.core.prims import make_prim
 from tnp.core.proxies import TensorProxy
+from tnp.testing import assert_same
 from tnp.testing.gradients import check_gradients, check_jvp, numerical_gradient
 from tnp.transforms.autodiff import grad_rules
 
@@ -596,12 +597,50 @@ def test_rows_of_a_jacobian_at_once_or_in_turn(monkeypatch):
         return y
 
     at_once = tnp.jacobian(f)(X)
-    monkeypatch.setattr("tnp.compile.derivatives.AT_ONCE", 0)
+    monkeypatch.setattr("tnp.compile.jacobians.AT_ONCE", 0)
     in_turn = tnp.jit(tnp.jacobian(lambda x: f(x)))
     np.testing.assert_allclose(in_turn(X), at_once, atol=1e-14)
     assert any(b.sym.name == "for_loop" for b in tnp.trace()(in_turn, X).bound_symbols)
     check_jvp(f, [X])
     np.testing.assert_allclose(tnp.jvp(f, (X,), (np.eye(5)[1],))[1], at_once[:, 1])
+
+
+def _residuals(p, t):
+    return p[0] * np.exp(-p[1] * t) + p[2] * np.cos(t)
+
+
+def _residuals_of_several(p, t):
+    return np.stack([p[0] * t**2, np.where(t > p[1], t, p[1] * p[2])]), t * 2
+
+
+def _residuals_without_one(p, t):
+    return np.cumsum(t)[::-1] * p[0]
+
+
+@pytest.mark.parametrize("function", [_residuals, _residuals_of_several, _residuals_without_one])
+def test_columns_of_a_jacobian(function, monkeypatch):
+    p, t = np.array([2.0, 0.5, 0.3]), np.linspace(0, 2, 40)
+    columns = tnp.jacobian(function)
+    found = columns(p, t)
+    assert not any(b.sym.name == "for_loop" for b in tnp.trace()(tnp.jit(columns), p, t).bound_symbols)
+    monkeypatch.setattr("tnp.compile.jacobians.ROWS_FOR_A_COLUMN", 10**6)
+    assert_same(found, tnp.jacobian(lambda p, t: function(p, t))(p, t))
+    both = tnp.jacobian(lambda p, t: function(p, t), (0, 1))(p, t)
+    monkeypatch.undo()
+    assert_same(tnp.jacobian(function, (0, 1))(p, t), both)
+    several = tnp.vmap(tnp.jacobian(function), (0, None))(np.stack([p, 2 * p]), t)
+    for got, expected in zip(*([x] if isinstance(x, np.ndarray) else x for x in (several, found))):
+        np.testing.assert_allclose(got[0], expected)
+
+
+def test_the_jacobian_of_what_can_be_differentiated_once():
+    def f(x):
+        return tnp_once(x) * np.ones(8)
+
+    def tnp_once(x):
+        return np.sort(x)[0] + x[1] ** 2
+
+    np.testing.assert_allclose(tnp.jacobian(f)(np.array([3.0, 1.0])), np.tile([0.0, 3.0], (8, 1)))
 
 
 def test_results_are_apart_where_the_gradient_is_a_value_of_the_program():

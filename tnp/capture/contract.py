@@ -30,7 +30,7 @@ from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
-from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
 from tnp.core import pytree
 from tnp.core.symbol import operation_of
 from tnp.runtime.modules import loaded
@@ -59,7 +59,6 @@ _IDENTITY_TYPES = (
 )  # fmt: skip
 #: of a class of which Python makes no objects
 _NONE_MADE = 1 << 7
-_CACHED = type(functools.lru_cache(int))
 #: functions of Cython's: each module may have a class of its own for them
 _COMPILED_FUNCTIONS = ("cython_function_or_method",)
 #: of a library's classes, those whose objects are more than their attributes
@@ -124,9 +123,8 @@ def _calls_python(x: Any) -> bool:
 
 
 def _is_cached_function(x: Any) -> bool:
-    """Whether ``x`` remembers what a library's function of its arguments gave."""
-    inner = getattr(x, "__wrapped__", None) if type(x) is _CACHED else None
-    return type(inner) is types.FunctionType and not is_user_function(inner)
+    """Whether ``x`` remembers what a function of its arguments gave."""
+    return type(x) is CACHED and type(getattr(x, "__wrapped__", None)) is types.FunctionType
 
 
 def _is_code(x: Any) -> bool:

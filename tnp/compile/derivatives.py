@@ -7,7 +7,6 @@ inside a jitted function, jitted, and differentiated again. Outside of tracing, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, TypeVarTuple, overload
@@ -16,6 +15,7 @@ import numpy as np
 
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.capture.tracing.tracer import Tracer
+from tnp.compile.jacobians import jacobians_of
 from tnp.compile.tracebacks import own_frames_hidden
 from tnp.compile.transform_wrapper import (
     Transformed,
@@ -27,16 +27,13 @@ from tnp.compile.transform_wrapper import (
     transformed,
     value_of,
 )
-from tnp.core import clang, dtypes, languages, prims, sizes
-from tnp.core.errors import BatchError, GradientError, user_location
+from tnp.core import clang, languages, prims, sizes
+from tnp.core.errors import GradientError, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import is_control_flow
-from tnp.core.views import Path, Step, update
+from tnp.core.views import Path
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
-from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
-from tnp.transforms.batching.walk import Walk, run_batched
 
 if TYPE_CHECKING:
     from tnp.compile.function_types import JittedFunction
@@ -48,11 +45,6 @@ Aux = TypeVar("Aux")
 Xs = TypeVarTuple("Xs")
 
 __all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
-
-#: the core functions of the table, which the type checker does not see
-_elementwise: Any = clang
-#: the rows of a Jacobian of a program with loops are computed at once if no array on the way then has more elements
-AT_ONCE = 2**24
 
 
 # What is differentiated with respect to
@@ -468,8 +460,11 @@ def jacobian(function: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> 
     several give a tuple.
 
     The value and the argument may be containers of arrays: the result has the structure of the value, and in it that of
-    the argument. Rows are computed by a loop in the program, or, if the program has loops, all at once. Raises
-    :class:`GradientError` for complex values.
+    the argument. Raises :class:`GradientError` for complex values.
+
+    Of a program without loops, columns are computed, all at once, if the arguments have at most half as many elements as
+    the value (forward mode). Otherwise rows are, by a loop in the program, or, if the program has loops, all at once
+    (reverse mode).
 
     >>> import numpy as np, tnp
     >>> tnp.jacobian(lambda x: np.array([2.0, 3.0]) * x)(np.ones(2))
@@ -503,70 +498,13 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
     shape = sizes.concrete(out.shape, "tnp.jacobian") if isinstance(out, TensorProxy) else np.shape(out)
     variables = traced.proxies
     own = [p.shape if isinstance(p, TensorProxy) else () for p in variables]
-    count = math.prod(shape)
-    if not isinstance(out, Proxy):
-        rows: list[TensorProxy | None] = [None] * len(variables)
-    elif count == 1:
-        rows = traced.program.pull_back(variables, [(out, _ones(out))])
-    else:
-        rows = _rows_at_once(tracer, traced, out, count) or _rows_in_turn(traced, out, count)
+    rows = jacobians_of(traced.program, variables, out) if isinstance(out, Proxy) else [None] * len(variables)
     like = [
         TensorProxy("", shape=(*shape, *n), dtype=zeros_for(p).dtype, lang=getattr(p, "lang", lnp.language))
         for n, p in zip(own, variables)
     ]
     rows = [None if r is None else clang.reshape(r, p.shape) for r, p in zip(rows, like)]
     return own_handles(tracer, rows, like, traced.program.stop)
-
-
-def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[TensorProxy | None] | None:
-    """The reverse walk, mapped over all seeds; ``None`` if that takes too much memory, cannot be mapped, or does not
-    pay.
-
-    Measured: for straight-line programs, one row at a time is at least as fast (the Hessian of 200 variables of
-    Rosenbrock's function in a tenth of the time), because a row's values stay in the cache. Loops, whose iterations
-    have more overhead than work, are faster once for all rows.
-    """
-    if not any(is_control_flow(b) for b in traced.program.bound_symbols):
-        return None
-    trace = tracer.trace
-    seed = TensorProxy(like=out)
-    scratch = trace.push_body()
-    try:
-        found = traced.program.pull_back(traced.proxies, [(out, seed)])
-    finally:
-        trace.pop_body()
-    largest: Any = max(
-        (p.numel for b in scratch for p in b.flat_outputs if isinstance(p, TensorProxy) and sizes.is_known(p.shape)),
-        default=0,
-    )
-    if count * largest > AT_ONCE:
-        return None
-    at = clang.arange(count, dtype=dtypes.int64)
-    unit = clang.convert(_elementwise.eq(clang.expand_dims(at, (1,)), clang.expand_dims(at, (0,))), out.dtype)
-    seeds = clang.reshape(unit, (count, *out.shape))
-    before = len(trace.statements)
-    try:
-        rows = run_batched(scratch, {seed.name: seeds}, count, found)
-    except BatchError:
-        del trace.statements[before:]
-        return None
-    return [None if r is None else Walk(count, {}).array(r) for r in rows]
-
-
-def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | None]:
-    """One reverse walk per row, in a loop of the program."""
-    variables = traced.proxies
-    at = clang.reshape(clang.arange(count, dtype=dtypes.int64), out.shape)
-    inits = [clang.full((count, *getattr(p, "shape", ())), 0, dtype=zeros_for(p).dtype) for p in variables]
-
-    def row(index: Any, *matrices: TensorProxy) -> list[TensorProxy]:
-        seed = clang.convert(_elementwise.eq(at, index), out.dtype)
-        found = traced.program.pull_back(variables, [(out, seed)])
-        place = Path([Step(prims.select, (0, index))])
-        return [m if g is None else update(m, g, place) for m, g in zip(matrices, found)]
-
-    made: Any = rolled(0, count, 1, inits, row)
-    return list(made)
 
 
 def hessian(function: Callable[P, Any], argnums: int | tuple[int, ...] = 0) -> JittedFunction[P, Any]:

@@ -139,8 +139,20 @@ def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
     for number, k in reversed(difference.terms.values()):
         if abs(k) == 1 and number.form is None:
             rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
+            if any(_is_made_of(other, number) for other, _ in rest.terms.values()):
+                continue
             number.form = rest.times(-k)
             return
+
+
+def _is_made_of(x: Any, number: NumberProxy) -> bool:
+    """Whether ``number`` is needed to compute ``x``: ``n`` for ``n // 2``."""
+    if isinstance(x, (int, float)):
+        return False
+    if x.name == number.name:
+        return True
+    parts = [*(x.origin[1] if x.origin else ()), *(part for part, _ in (x.form.terms.values() if x.form else ()))]
+    return any(part is not x and _is_made_of(part, number) for part in parts)
 
 
 def value_of(n: int | NumberProxy) -> int | None:

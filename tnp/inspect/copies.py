@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import copy
+import functools
+import types
 from typing import Any
 
 import numpy as np
 
-__all__ = ["copied"]
+__all__ = ["copied", "unbound"]
+
+
+def unbound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """A function and its arguments for a method, or a partial: its object is an argument, to be copied like the others.
+
+    >>> unbound(functools.partial(max, 1), (2,), {})
+    (<built-in function max>, (1, 2), {})
+    """
+    while isinstance(f, (functools.partial, types.MethodType)):
+        if isinstance(f, types.MethodType):
+            f, args = f.__func__, (f.__self__, *args)
+        else:
+            f, args, kwargs = f.func, (*f.args, *args), {**f.keywords, **kwargs}
+    return f, args, kwargs
 
 
 def copied(x: Any, memo: dict[int, Any] | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from tnp.core.errors import UserLocation, shown_file
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
+from tnp.inspect.copies import unbound
 from tnp.inspect.html import html_outline
 from tnp.inspect.measuring import PartTimes, eager_seconds, measured_parts, seconds_a_call
 from tnp.inspect.profile import Profile, Row, cut, measured
@@ -27,6 +28,8 @@ __all__ = ["OPAQUE", "Explanation", "explain"]
 OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
 #: statements that no executor fused, of a program, which are shown one by one
 MOST_STATEMENTS = 80
+#: the longest block of lines that is looked for in a row several times
+MOST_FOLDED = 12
 #: the columns of lines with code, which is cut, but for so many
 WIDTH = 100
 SHORTEST = 24
@@ -68,7 +71,7 @@ def explain(f: Any, /, *args: Any, **kwargs: Any) -> Explanation:
       ...
     """
     jitted = jitted_behind(f)
-    times = _measured(jitted, args, kwargs) if args or kwargs else None
+    times = _measured(jitted, *unbound(f, args, kwargs)[1:]) if args or kwargs else None
     return Explanation("\n".join(_described(jitted, set(), times)))
 
 
@@ -227,7 +230,34 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
         behind = counted(names)
         code = cut(source, max(width - len(place) - len(behind) - 6, SHORTEST))
         lines.append(f"  {place}: {code}: {behind}" if place else f"  {behind}")
-    return [*lines, *(f"  {line}" for line in b.sym.describe())]  # type: ignore[attr-defined]
+    return [*lines, *(f"  {line}" for line in folded(folded(b.sym.describe())))]  # type: ignore[attr-defined]
+
+
+def folded(lines: Sequence[str]) -> list[str]:
+    """Lines in which a block that is repeated stands once, before a line that says how often: a loop that was unrolled.
+
+    >>> folded(["a", "b", "c", "b", "c", "b", "c", "d"])
+    ['a', 'b', 'c', '(these 2 lines: 3 times)', 'd']
+    """
+    made: list[str] = []
+    at = 0
+    while at < len(lines):
+        for size in range(1, MOST_FOLDED + 1):
+            block = lines[at : at + size]
+            times = 1
+            while lines[at + times * size : at + (times + 1) * size] == block:
+                times += 1
+            if times >= 3:
+                break
+        else:
+            made.append(lines[at])
+            at += 1
+            continue
+        indent = block[0][: len(block[0]) - len(block[0].lstrip())]
+        these = "this line" if size == 1 else f"these {size} lines"
+        made += [*block, f"{indent}({these}: {times} times)"]
+        at += times * size
+    return made
 
 
 def _choice(form: CallSignature) -> list[str]:

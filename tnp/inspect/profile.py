@@ -26,7 +26,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
-from tnp.inspect.copies import copied
+from tnp.inspect.copies import copied, unbound
 from tnp.inspect.html import html_table
 from tnp.inspect.measuring import MOST_CALLS, SECONDS, PartTimes, measured_parts
 from tnp.inspect.statements import bounds_of, counted, is_fusion, lines_of, operations_in, statement_of, time_text
@@ -237,8 +237,8 @@ def profile(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) ->
     """Measures the statements of the program of ``function`` for these arguments.
 
     ``function`` is jitted if it is not yet. It is called twice first, so that everything is compiled, then for a tenth
-    of a second, at most 1000 times, each time with copies of the arguments (arrays with the same memory layouts), so
-    the arguments do not change; other effects (closures, objects, printing) happen at every call. Operations on a GPU
+    of a second, at most 1000 times, each time with copies of the arguments (arrays with the same memory layouts), of a
+    method also of its object, so they do not change; other effects (closures, objects, printing) happen at every call. Operations on a GPU
     are measured until their launch.
 
     For a program whose results are differentiated, both programs are measured, the backward program with ones as
@@ -256,7 +256,8 @@ def profile(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) ->
     >>> [(row.executor, row.operations) for row in found.rows]
     [('llvm', ('sin', 'add')), ('numpy', ())]
     """
-    return measured(jitted_function(function), args, kwargs)[0]
+    called, args, kwargs = unbound(function, args, kwargs)  # type: ignore[assignment]
+    return measured(jitted_function(called), args, kwargs)[0]
 
 
 def measured(jitted: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Profile, CacheEntry | None]:

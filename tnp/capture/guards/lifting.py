@@ -99,6 +99,8 @@ class Inputs:
         self.shadows: list[Any] = []
         #: copies that the program made of those
         self.copies: list[Any] = []
+        #: the results of functions with a cache, by the function's ``id`` and the arguments' text
+        self.cached_calls: dict[tuple[int, str], Any] = {}
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         #: NumPy scalars and what stands for them, by the expressions that fetch them
         self.scalars: dict[str, tuple[Any, TracedArray]] = {}

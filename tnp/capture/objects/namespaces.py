@@ -13,7 +13,7 @@ from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
-from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -59,6 +59,8 @@ def attribute(owner: Any, name: str) -> Any:
         return _of_class(owner, name)
     if kind is types.FunctionType:
         return _of_function(owner, name)
+    if kind is CACHED and name not in _UNCHANGING_NAMES:
+        raise NeedsEager(f"it reads {name} of a function with a cache")
     if isinstance(owner, logging.Logger) and name not in _CALLS_OF_LOGGERS:
         raise NeedsEager(f"it reads {name} of a logger")
     if kind is super:

@@ -10,7 +10,10 @@ import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["is_followed", "is_library_class", "is_library_module", "is_user_function"]
+__all__ = ["CACHED", "is_followed", "is_library_class", "is_library_module", "is_user_function"]
+
+#: the class of functions with a cache
+CACHED = type(functools.lru_cache(int))
 
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")

@@ -33,8 +33,9 @@ from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
-from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
+from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.predicates import is_traced
@@ -233,8 +234,8 @@ class Runtime(ControlFlow):
                 if of_numpy and not is_impure(f):
                     return run_opaquely(active.current(), f, args, kwargs)
             return self._call_library(f, args, kwargs)
-        if kind is _CACHED:
-            return self._call_cached(f, args, kwargs)
+        if kind is CACHED:
+            return call_cached(f, args, kwargs)
         if kind is operator.methodcaller:
             (name, *rest), keywords = _made_of(f)
             return self.call(attribute(args[0], name), *rest, *args[1:], **keywords, **kwargs)
@@ -307,15 +308,6 @@ class Runtime(ControlFlow):
                     return run_opaquely(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
-        return f(*args, **kwargs)
-
-    def _call_cached(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A library's function that keeps what it gave: of what is known, since it would keep a traced value for later calls."""
-        tracer = active.current()
-        args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
-        values = (*args, *kwargs.values())
-        if is_user_function(f.__wrapped__) or is_traced(values) or any(map(is_stand_in, values)):
-            raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")
         return f(*args, **kwargs)
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -417,7 +409,6 @@ def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 _UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), types.FunctionType, type))
 #: packages whose functions neither keep the numbers that they are given nor make arrays of them
 _PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "operator", "tnp", "typing"))
-_CACHED = type(functools.lru_cache(int))
 
 
 def rewritten(f: types.FunctionType) -> Callable[..., Any]:
@@ -493,6 +484,8 @@ def hooked(x: Any) -> Any:
             return x
         call = active.current().runtime.call
         return functools.wraps(x)(lambda *args, **kwargs: call(x, *args, **kwargs))
+    if type(x) is CACHED and is_user_function(x.__wrapped__):
+        raise NeedsEager(f"it gives {x.__name__}, which remembers what it gave, to a library")
     if type(x) is types.MethodType and is_followed(x.__func__):
         return types.MethodType(hooked(x.__func__), x.__self__)
     if type(x) in _NUMPY_TYPES and active.running() is not None and NUMPY.symbol_of(x) is not None:

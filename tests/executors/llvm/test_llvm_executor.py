@@ -400,3 +400,26 @@ def test_reductions_of_one_element(name, dtype):
         assert found.tobytes() == expected.tobytes() and type(found) is type(expected)
     if dtype != "complex64" or name in ("sum", "prod", "any"):  # complex numbers are ordered by NumPy
         assert operations(jitted) == ["llvm_fusion0"]
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(1,), (3,), (1000,), (4, 7), (3, 130)])
+@pytest.mark.parametrize("kind", ["numbers", "equal", "nan", "zeros"])
+def test_the_first_index_of_an_extreme(dtype, shape, kind):
+    rng = np.random.default_rng(len(shape))
+    x = abs(rng.normal(size=shape) * 3).round().astype(dtype)
+    if kind == "equal":
+        x[...] = x.flat[0]
+    elif kind != "numbers" and x.dtype.kind != "f":
+        pytest.skip("no NaN and no sign of zero")
+    elif kind == "nan":
+        x.flat[rng.integers(x.size)] = np.nan
+    elif kind == "zeros":
+        x[...] = rng.choice([0.0, -0.0], size=shape)
+
+    def f(x):
+        return x.argmax(), x.argmin(axis=-1), (x * x).argmax(axis=-1, keepdims=True), x.T.argmin(axis=0), x.max(axis=-1)
+
+    jitted = tnp.jit(f)
+    for a in (x, x[::-1], np.concatenate([x, x])):
+        assert_same(jitted(a), f(a), exact=True)

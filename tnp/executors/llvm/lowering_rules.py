@@ -138,12 +138,33 @@ def _bind_arg_reduction(name: str) -> Callable[..., Node]:
     def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
         if a.shape[dim] == 1:
             return lowering.make("full", output.shape, output.dtype, (0,))
+        if dim == len(a.shape) - 1:
+            return _first_of_extremes(lowering, output, a, "amax" if name == "argmax" else "amin")
         lowering.position += 1
         return lowering.graph.add(
             Reduction(name, output.shape, output.dtype, a, (dim,), position=lowering.position)
         )  # fmt: skip
 
     return lower_one
+
+
+def _first_of_extremes(lowering: Lowering, output: TensorProxy, a: Node, extreme: str) -> Node:
+    """The first index along the last axis where an array has its extreme, or is NaN.
+
+    Two passes that are vectors: the comparisons of one pass, each of which depends on the one before, take ten times as long.
+    """
+    dim, length = len(a.shape) - 1, a.shape[-1]
+    kind = dtypes.int32 if isinstance(length, int) and length < 2**31 else dtypes.int64
+    best = lowering.reduce(extreme, output.shape, a.dtype, a, (dim,))
+    spread = lowering.view(best, a.shape, lambda at: at[:dim], repeats=True)
+    found = lowering.make("eq", a.shape, dtypes.bool8, (a, spread))
+    if a.dtype.kind == "f":
+        nan = lowering.make("isnan", a.shape, dtypes.bool8, (a,))
+        found = lowering.make("logical_or", a.shape, dtypes.bool8, (found, nan))
+    numbers = lowering.view(lowering.make("iota", (length,), kind, (0, 1)), a.shape, lambda at: at[dim:], repeats=True)
+    index = lowering.make("where", a.shape, kind, (found, numbers, length))
+    first = lowering.reduce("amin", output.shape, kind, index, (dim,))
+    return lowering.make("convert_element_type", output.shape, output.dtype, (first,))
 
 
 for _name in ("argmax", "argmin"):

@@ -253,3 +253,55 @@ def test_a_rule_that_is_registered_stands_before_torchs_own_way_back():
     finally:
         del grad_rules[ltorch.conv1d.id]
     assert (of_x == 6).all() and (of_w == 7).all()
+
+
+class _FailsBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        raise ValueError("it has no way back")
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_function_whose_way_back_raises():
+    jitted = tnp.jit(lambda x: _FailsBackward.apply(x) + 1)
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(2):
+        y = jitted(x)
+        assert (y == 3).all()
+        with pytest.raises(ValueError, match="it has no way back"):
+            y.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_gradients_are_clipped_in_a_jitted_function():
+    def clipped(parameters):
+        return nn.utils.clip_grad_norm_(parameters, 1.0)
+
+    found = []
+    for f in (clipped, tnp.jit(clipped)):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        model(torch.ones(4, 3)).sum().backward()
+        found.append((f(list(model.parameters())), model.weight.grad))
+    for a, b in zip(*found):
+        _close(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_jitted_module_under_a_transform_of_torch_func():
+    model = nn.Linear(3, 2)
+    jitted, x = tnp.jit(model), torch.ones(4, 3)
+    parameters = dict(model.named_parameters())
+
+    def of(module):
+        return torch.func.grad(lambda p: torch.func.functional_call(module, p, (x,)).sum())(parameters)
+
+    for _ in range(2):
+        for name, g in of(jitted).items():
+            _close(g, of(model)[name])
+    _close(jitted(x), model(x))
+    assert tnp.last_traces(jitted)  # compiled, outside of the transform

@@ -8,7 +8,8 @@ import threading
 import time
 
 import numpy as np
-import numpy.testing  # by itself it comes at its first use, in the midst of which a child may begin
+import numpy.ma  # np.median imports it; a child that begins meanwhile would wait for ever, as Python keeps locks of imports
+import numpy.testing  # it comes at its first use, too
 
 import tnp
 

@@ -448,7 +448,7 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
         try:
             seeds = [torch.ones_like(t) for t in outputs]
             found = torch.autograd.grad(outputs, list(inputs.values()), seeds, allow_unused=True)
-        except RuntimeError:  # it goes back only on real data, or not at all: that is seen when it does
+        except Exception:  # it goes back only on real data, or not at all: that is seen when it does
             return flags, set()
         apart = {n for n, g in zip(inputs, found) if g is None}
         if len(apart) == len(inputs):  # of no elements

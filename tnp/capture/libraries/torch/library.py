@@ -180,7 +180,12 @@ class TorchLibrary(OpaqueCalls, Library):
         frame = sys._getframe(3)
         if _HANDS_ON in (frame.f_code, frame.f_back and frame.f_back.f_code):  # it hands itself on, to be overridden
             raise NeedsEager(f"it calls torch.{function.__name__}")
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if "incompatible function arguments" in str(error):  # of pybind11, which calls no __torch_function__
+                raise NeedsEager(f"it calls torch.{function.__name__}, which gives tensors to C code") from None
+            raise
 
     def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):

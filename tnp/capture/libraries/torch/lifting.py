@@ -35,6 +35,7 @@ DEVICES = frozenset(d.value for d in DeviceType)
 _is_any_autocast_enabled = torch._C._is_any_autocast_enabled
 _functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
 _tracing_state = torch._C._get_tracing_state
+_func_transform = torch._C._functorch.peek_interpreter_stack
 _forward_ad = torch.autograd.forward_ad
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -77,13 +78,15 @@ def is_ordinary() -> bool:
 
 
 def is_unwatched() -> bool:
-    """Whether torch's functions do nothing but cast and compute: neither a mode nor ``torch.jit.trace`` looks at them one by one."""
+    """Whether torch's functions do nothing but cast and compute: neither a mode, a transform of ``torch.func`` nor ``torch.jit.trace`` looks
+    at them one by one."""
     return not (
         (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
         or _functions()
         or _dispatchers()
         or _tracing_state() is not None
         or _forward_ad._current_level >= 0
+        or _func_transform() is not None
     )
 
 
@@ -96,7 +99,7 @@ def guard_state(inputs: Inputs) -> None:
     unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
     casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        watched = "a mode of torch's, torch.jit.trace or forward gradients are on"
+        watched = "a mode of torch's, a transform of torch.func, torch.jit.trace or forward gradients are on"
         prologue.guard(f"not {unwatched}", watched)
         raise NeedsEager(watched)
     if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there

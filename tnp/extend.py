@@ -160,7 +160,7 @@ def operation(
     taken = [text, *(f"{text}_{i}" for i in range(2, 2 + len(_operations.operators)))]
     text = next(t for t in taken if t not in _operations.operators)
     symbol = _operations.register_operator(
-        text, meta=_results_of(meta), fn=_with_own_results(text, function), tags=tags
+        text, meta=_results_of(text, meta), fn=_with_own_results(text, function), tags=tags
     )
     if grad is not None:
         register_grad(symbol, functools.partial(_differentiated, symbol, grad))
@@ -170,12 +170,16 @@ def operation(
     return function
 
 
-def _results_of(meta: Callable[..., Any]) -> Callable[..., Any]:
-    """``meta``, with new proxies for arguments that it returns."""
+def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:
+    """``meta``, with new proxies for arguments that it returns. Errors say whose they are, as the function may not raise them."""
 
     @functools.wraps(meta)
     def results(*args: Any, **kwargs: Any) -> Any:
-        found = meta(*args, **kwargs)
+        try:
+            found = meta(*args, **kwargs)
+        except Exception as error:
+            error.__tnp_meta_of__ = name  # type: ignore[attr-defined]
+            raise
         many = found if isinstance(found, tuple) else (found,)
         made = tuple(TensorProxy(like=x, scalar=x.scalar) if isinstance(x, TensorProxy) else x for x in many)
         return made if isinstance(found, tuple) else made[0]

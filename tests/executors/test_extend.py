@@ -639,3 +639,30 @@ def test_an_operation_that_returns_its_argument_is_refused(function):
 def test_an_operation_returns_an_array_of_its_own():
     extend.operation(made_anew, meta=lambda x: x)
     assert_same(tnp.jit(lambda x: made_anew(x * 2))(np.arange(3.0)), np.array([4.0, 2.0, 0.0]))
+
+
+def test_an_error_of_a_meta_is_not_called_a_fault_of_tnps():
+    def tripled(x):
+        return x * 3
+
+    def wrong(x):
+        return TensorProxy(like=x, dtype=np.float64)
+
+    extend.operation(tripled, meta=wrong)
+    with pytest.warns(
+        tnp.EagerFallbackWarning, match="the meta of tripled raised TypeError.*which tripled itself does not"
+    ):
+        assert_same(tnp.jit(lambda x: tripled(x) + 1)(np.ones(2)), np.array([4.0, 4.0]))
+
+
+def test_a_numpy_integer_that_a_shape_depends_on():
+    def repeated(x, k):
+        return np.repeat(x, k)
+
+    extend.operation(
+        repeated,
+        meta=lambda x, k: TensorProxy(like=x, shape=(x.shape[0] * extend.value_of(k),)),
+        grad=lambda g, x, k: (g[:3], None),
+    )
+    for f in (lambda x: repeated(x, np.int64(2)).sum(), lambda x: repeated(x, 2).sum()):
+        assert_same(tnp.grad(f)(np.ones(3)), np.ones(3))

@@ -267,11 +267,17 @@ class EagerCalls:
                         self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
                 raise
             text = f"tracing raised {text_of(error)}, which eager does not"
-            if check.enabled() and excuse is None:
+            operation = getattr(error, "__tnp_meta_of__", None)
+            pardon = excuse
+            if operation is not None:
+                pardon = NeedsEager(
+                    f"the meta of {operation} raised {text_of(error)}, which {operation} itself does not"
+                )
+            if check.enabled() and pardon is None:
                 raise InternalError(f"{self.called}: {text}") from error
             with self.lock:
-                if excuse is not None:
-                    entry = self._eager_entry(form, prologue, excuse)
+                if pardon is not None:
+                    entry = self._eager_entry(form, prologue, pardon)
                 else:
                     entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
                 form.found_eager += 1

@@ -14,6 +14,8 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -62,7 +64,8 @@ class Implementation:
 
 
 def value_of(x: Any) -> Any:
-    """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value.
+    """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value. An
+    integer of NumPy's gives one of Python's.
 
     To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be read.
 
@@ -70,6 +73,8 @@ def value_of(x: Any) -> Any:
     >>> value_of(0.5)
     0.5
     """
+    if isinstance(x, np.integer):
+        return int(x)  # a size, say, which proxies take as one of Python's
     return x.known() if isinstance(x, NumberProxy) else x
 
 

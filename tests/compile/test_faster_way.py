@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 from tnp.compile import faster_way
-from tnp.compile.faster_way import FasterWay
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
 
 
 class Clock:
@@ -159,3 +159,50 @@ def test_functions_that_are_compiled_whole_always_run_compiled(monkeypatch):
     for _ in range(40):
         jitted(np.ones(2))
     assert tnp.cache_info(jitted).hits == 39
+
+
+def test_calls_of_a_module_with_gradients_and_without_are_not_one_choice(clock):
+    torch = pytest.importorskip("torch")
+    calls = []
+    way = FasterWayOfAModule(*ways(clock, 2e-5, 1e-5, calls), lambda: 0)
+    for _ in range(60):
+        way(1)
+    assert not way.is_eager  # the way back may be faster
+    with torch.no_grad():
+        for _ in range(60):
+            way(1)
+        assert way.is_eager
+        assert set(calls[-30:]) == {"eager"}
+    way(1)
+    assert calls[-1] == "compiled"
+    slow = FasterWayOfAModule(*ways(clock, 1e-4, 1e-5, calls), lambda: 0)
+    for _ in range(60):
+        slow(1)
+    assert slow.is_eager
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_module_whose_program_depends_on_values_runs_eagerly_if_that_takes_less_time(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("TNP_CHECK", "0")
+
+    class Stops(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            for _ in range(8):
+                x = self.linear(x)
+                if x.abs().max().item() > 1e6:
+                    break
+            return x
+
+    module, x = Stops(), torch.ones(2, 3)
+    jitted = tnp.jit(module)
+    for grad in (False, True):
+        with torch.set_grad_enabled(grad):
+            for _ in range(40):
+                y = jitted(x)
+                assert y.requires_grad is grad
+                torch.testing.assert_close(y, module(x))

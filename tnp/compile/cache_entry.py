@@ -12,7 +12,7 @@ from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
-    from tnp.compile.faster_way import FasterWay
+    from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
@@ -32,7 +32,7 @@ class CallSignature:
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
     #: runs them in parts, or eagerly where that takes less time
-    in_parts: FasterWay | None = None
+    in_parts: FasterWay | FasterWayOfAModule | None = None
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import FasterWay
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
@@ -42,6 +42,9 @@ MOST_NESTED = 4
 
 #: programs of a span from which on it is left to Python, if they ran fewer than so many times each
 SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
+
+#: what is called is a function, not a module
+_FUNCTIONS = (types.FunctionType, types.MethodType)
 
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
@@ -210,27 +213,25 @@ class EagerCalls:
     def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
         """Runs a call of the function in parts."""
         whole: Any = self.__tnp_function__
-        if type(whole) in (types.FunctionType, types.MethodType):
-            if form.in_parts is None:
-                form.in_parts = FasterWay(
-                    beginning(lambda *values: form.apply(points.function(), values)),
-                    lambda *values: form.apply(whole, values),
-                    state=lambda: points.version,
-                )
-            return form.in_parts
+        is_function = type(whole) in _FUNCTIONS
 
-        def run(*values: Any) -> Any:  # hooks may have been added to a module
-            return form.apply(points.function() if points.is_of(python_of(whole)) else whole, values)
+        def run(*values: Any) -> Any:
+            is_same = is_function or points.is_of(python_of(whole))  # hooks may have been added to a module
+            return form.apply(points.function() if is_same else whole, values)
 
-        return beginning(run)
+        if form.in_parts is None:
+            way = FasterWay if is_function else FasterWayOfAModule
+            form.in_parts = way(beginning(run), lambda *values: form.apply(whole, values), lambda: points.version)
+        return form.in_parts
 
     def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
         """Runs a call whose program depends on values: the values cost programs of their own."""
         whole: Any = self.__tnp_function__
-        if not self.runs_eagerly or self._strict or type(whole) not in (types.FunctionType, types.MethodType):
+        if not self.runs_eagerly or self._strict:
             return guard.run
         eagerly = guard.prologue.compile(guard.prologue.variables, lambda *values: form.apply(whole, values))
-        return FasterWay(guard.run, eagerly, state=lambda: guard.family.count)
+        way = FasterWay if type(whole) in _FUNCTIONS else FasterWayOfAModule
+        return way(guard.run, eagerly, lambda: guard.family.count)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

@@ -17,7 +17,7 @@ from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["FasterWay"]
+__all__ = ["FasterWay", "FasterWayOfAModule"]
 
 #: compiled calls before any is timed
 WARM = 6
@@ -25,6 +25,8 @@ WARM = 6
 TIMED = 5
 #: how much longer compiled calls may take, for what the clock does not resolve
 TOLERANCE = 1.05
+#: the same where the results are differentiated, which takes longer than the call and is not timed
+TRAINING_TOLERANCE = 3.0
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 4e-7
 #: seconds of an eager call that tell without a second one whether it takes longer
@@ -41,8 +43,14 @@ class FasterWay:
     ``state()`` is another value when what is compiled has changed: then all is tried again.
     """
 
-    def __init__(self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any]) -> None:
-        self._compiled, self._eagerly, self._state = compiled, eagerly, state
+    def __init__(
+        self,
+        compiled: Callable[..., Any],
+        eagerly: Callable[..., Any],
+        state: Callable[[], Any],
+        tolerance: float = TOLERANCE,
+    ) -> None:
+        self._compiled, self._eagerly, self._state, self._tolerance = compiled, eagerly, state, tolerance
         self._start_over()
         self._flips = 0
 
@@ -101,9 +109,28 @@ class FasterWay:
         if (self._count == 2 and compiled > TOO_LONG) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
-            if compiled <= TOLERANCE * eager + OVERHEAD:
+            if compiled <= self._tolerance * eager + OVERHEAD:
                 self._compile_for_good()
             else:
                 self._limit = OTHER * eager + OTHER_SECONDS
                 self.is_eager = True
         return result
+
+
+class FasterWayOfAModule:
+    """The same for calls of a module: with gradients and without is not one choice."""
+
+    def __init__(self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any]) -> None:
+        from torch import is_grad_enabled
+
+        self._is_grad_enabled = is_grad_enabled
+        self._ways = [FasterWay(compiled, eagerly, state, t) for t in (TOLERANCE, TRAINING_TOLERANCE)]
+        self._last = self._ways[0]
+
+    @property
+    def is_eager(self) -> bool:
+        return self._last.is_eager
+
+    def __call__(self, *values: Any) -> Any:
+        self._last = self._ways[self._is_grad_enabled()]
+        return self._last(*values)

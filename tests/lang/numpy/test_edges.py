@@ -3,12 +3,14 @@ the eager call against the jitted one."""
 
 import functools
 import warnings
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import tnp
 from tests.lang.numpy.test_functions import EXECUTORS, X, check
+from tnp.testing import assert_same
 
 # Casts
 
@@ -459,3 +461,27 @@ def test_shifts_of_floats():
     for shift in (np.ones(3), np.array([1.0, 2.0]), np.array([1, 2]), np.float64(2)):
         expected = np.roll(X, shift)
         assert np.array_equal(tnp.jit(lambda x, s: np.roll(x, s))(X, shift), expected)
+
+
+Two = namedtuple("Two", "a b")
+
+
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, n: x[n],
+        lambda x, n: np.zeros(n) + x.sum(),
+        lambda x, n: np.concatenate(Two(x, x * n.a)),
+        lambda x, n: x.sum(axis=Two(0, 1)) + n.a,
+        lambda x, n: np.maximum(Two(1.0, n.b), x[:, :2] * n.a),
+        lambda x, n: np.add(n, n) * x[0, 0],
+        lambda x, n: np.asarray(n, dtype=np.float32) * x[0, 0],
+        lambda x, n: Two(x.sum(), np.array([n, n]) * x[0, 0]),
+    ],
+)
+def test_named_tuples_are_sequences(function):
+    jitted = tnp.jit(function)
+    x = np.arange(12.0).reshape(3, 4)
+    for n in (Two(1, 2), Two(2, 2), Two(1, 3)):
+        assert_same(jitted(x, n), function(x, n))

@@ -159,6 +159,8 @@ class Tracer:
             return x if lifted is x else self.value(lifted, seen)
         if kind is Foreign:
             refuse(x, "computes with")
+        if isinstance(x, tuple) and hasattr(kind, "_fields"):
+            return self.value(tuple(x), seen)
         if isinstance(x, Proxy):
             raise NeedsEager("a proxy of the compiler reached the program")
         return x

@@ -50,8 +50,7 @@ _HINTS: dict[str | int, str] = {
     "scalar": '!"llvm.loop.vectorize.enable", i1 false',
     "masked": '!"llvm.loop.vectorize.predicate.enable", i1 true',
     "independent": '!"llvm.loop.parallel_accesses", !GROUP',
-    1: '!"llvm.loop.interleave.count", i32 1',
-    2: '!"llvm.loop.interleave.count", i32 2',
+    **{n: f'!"llvm.loop.interleave.count", i32 {n}' for n in (1, 2, 8)},
     **{f"width {n}": f'!"llvm.loop.vectorize.width", i32 {n}' for n in (2, 4, 8, 16, 32, 64)},
 }
 

@@ -55,6 +55,8 @@ FEW_ROWS = 4
 BLOCKS = 1024
 #: iterations that are no loop worth vectorising if they are run once in a call
 FEW = 64
+#: vectors at a time of the maximum or minimum of floats, whose steps are three instructions that wait for one another, for so many elements
+EXTREMES, LEAST_FOR_EXTREMES = 8, 1024
 
 
 def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
@@ -350,11 +352,12 @@ def _emit_reduced(
                 body.run(statement)
 
     tail = None if body.module.is_plain else tail_of(group.statements, limit)
+    vectors = _vectors(accumulators, limit)
     if tail is None or not _takes_tail(body.module, group, accumulators):
-        with body.together(run, Part(begin, "", limit), scalar=once and tail is None and limit < FEW):
+        with body.together(run, Part(begin, "", limit, vectors), scalar=once and tail is None and limit < FEW):
             add(accumulators)
         return
-    with body.together(run, Part(begin, "", tail.whole)):
+    with body.together(run, Part(begin, "", tail.whole, vectors)):
         add(accumulators)
     rests = _accumulators(body, list(accumulators))
     code = body.code
@@ -367,6 +370,13 @@ def _emit_reduced(
         add(rests, counts)
     for s, a in rests.items():
         accumulators[s].add(a.get())
+
+
+def _vectors(accumulators: Mapping[Statement, Accumulator], limit: int) -> int | None:
+    """How many vectors at a time a reduction of ``limit`` elements accumulates, if LLVM is to be told."""
+    (first, *others) = accumulators.values()
+    is_extreme = first.node.op in ("amax", "amin") and first.dtype.kind == "f" and first.dtype.bits >= 32
+    return EXTREMES if is_extreme and not others and limit >= LEAST_FOR_EXTREMES else None
 
 
 def _takes_tail(module: Module, group: Group, accumulators: Mapping[Statement, Accumulator]) -> bool:

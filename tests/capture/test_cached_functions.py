@@ -145,3 +145,30 @@ def test_branches_that_call_a_function_with_a_cache():
         expected = in_a_branch(x), gain.cache_info().currsize
         gain.cache_clear()
         assert_same((jitted(x), gain.cache_info().currsize), expected)
+
+
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+def test_what_a_cache_keeps_is_no_part_of_the_program():
+    torch = pytest.importorskip("torch")
+    inner = tnp.jit(lambda n: np.arange(n) * 2.0)
+
+    @functools.cache
+    def positions(n):
+        return torch.arange(n, dtype=torch.float32) * 0.5 + torch.ones(n)
+
+    @functools.cache
+    def by_a_jitted_function(n):
+        return inner(n)
+
+    def of_torch(x):
+        return x * positions(3) + positions(3).sum()
+
+    def of_numpy(x):
+        return x * by_a_jitted_function(3)
+
+    for f, x in ((of_torch, torch.ones(3)), (of_numpy, np.ones(3))):
+        jitted = tnp.jit(f)
+        for _ in range(2):
+            assert_same(jitted(x), f(x))
+    assert type(positions(3)) is torch.Tensor and type(by_a_jitted_function(3)) is np.ndarray
+    assert_same(tnp.grad(lambda x: of_numpy(x).sum())(np.ones(3)), np.array([0.0, 2.0, 4.0]))

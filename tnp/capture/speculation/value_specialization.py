@@ -13,21 +13,18 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from tnp.capture import active
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue
 from tnp.capture.guards.scalar_guards import guard_numbers
-from tnp.capture.libraries.base import uncaptured
 from tnp.capture.libraries.numpy.errstate import is_setting
+from tnp.capture.suspended import suspended
 from tnp.capture.tracing.traced_values import TracedNumber
-from tnp.core import languages, prims, sizes
+from tnp.core import prims, sizes
 from tnp.core.errors import NeedsValue, UserLocation, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow, map_bodies, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.core.trace import Trace, detached
+from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
@@ -119,7 +116,7 @@ class Specializer:
         wanted = self._value_guard(proxy, what, needed)
         if wanted is None:
             raise needed
-        with _outside(self.tracer):
+        with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found
         return found
@@ -199,19 +196,6 @@ def _guarding_in(inputs: Inputs, prologue: Prologue) -> Iterator[None]:
         yield
     finally:
         inputs.prologue = own
-
-
-@contextlib.contextmanager
-def _outside(tracer: Tracer) -> Iterator[None]:
-    """While a program is traced, a while in which nothing is."""
-    active.set_current(None)
-    language = languages.set_current(languages.core)
-    try:
-        with detached(), uncaptured(), np.errstate(**tracer.settings):
-            yield
-    finally:
-        languages.set_current(language)
-        active.set_current(tracer)
 
 
 def _without_writes(bsyms: Iterable[BoundSymbol]) -> tuple[list[BoundSymbol], dict[str, Any]]:

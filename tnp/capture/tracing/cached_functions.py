@@ -16,6 +16,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.shadows import is_stand_in, stored_attributes
 from tnp.capture.purity import check_on_trial
 from tnp.capture.rewrite.code_origin import is_user_function
+from tnp.capture.suspended import suspended
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
@@ -35,7 +36,8 @@ def call_cached(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")
 
     def call() -> Any:
-        return f(*(values[i] for i in range(len(args))), **{k: values[k] for k in kwargs})
+        with suspended(tracer):  # its cache keeps what it gives
+            return f(*(values[i] for i in range(len(args))), **{k: values[k] for k in kwargs})
 
     if not is_user_function(f.__wrapped__):
         return call()

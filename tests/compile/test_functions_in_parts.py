@@ -183,3 +183,26 @@ def test_most_run_in_parts():
         for _ in range(3):
             jitted(X)
         assert "in parts" in str(tnp.explain(jitted)), program.__name__
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_name_that_a_later_call_rebinds_is_read_before():
+    def f(x, log):
+        factor, a = 1, x
+
+        def update():
+            nonlocal a
+            a = factor
+            log.append(a)
+            return a
+
+        update()
+        for k in range(1):
+            factor = k
+        return [a, update(), a, a + update() * 2]
+
+    found = []
+    for g in (f, tnp.jit(f)):
+        log = []
+        found.append(([g(np.ones(3), log) for _ in range(3)], log))
+    assert_same(found[1], found[0])

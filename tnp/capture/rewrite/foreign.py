@@ -390,14 +390,14 @@ class Normalizer:
 
     def _named(self, e: Any) -> Any:
         """An expression as a variable, which a statement before has computed."""
-        if _is_trivial(e):
+        if _is_trivial(e) and not (isinstance(e, ast.Name) and e.id in self.names.rebound):
             if isinstance(e, ast.Name) and e.id in self.names.local - self._bound:  # an error comes in its turn
                 self._python(ast.copy_location(ast.Expr(e), e))
             return e
         name = "_".join(map(str, (_VALUE, *place_of(e)[:2], e.end_col_offset)))
         self.names.local.add(name)
         self._out.append(ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), e)], e), e))
-        if calls([e]) and not self.names.rebound.isdisjoint(reads(e)):
+        if (calls([e]) or isinstance(e, ast.Name)) and not self.names.rebound.isdisjoint(reads(e)):
             self.by_python.add(id(self._out[-1]))
         return ast.copy_location(ast.Name(name, ast.Load()), e)
 

@@ -123,8 +123,8 @@ def operation(
     time, with arrays, and are compiled whole.
 
     Args:
-        function: what programs call. Equal arguments must give equal results, it may not write to its arguments, and its results
-            share no memory with them: a call whose result does raises ``ExtensionError``. Without it, the result is a decorator.
+        function: what programs call. Equal arguments must give equal results, and it may not write to its arguments. A result that
+            shares memory with an argument is copied. Without it, the result is a decorator.
         meta: a function from proxies to the proxies of the results; an argument stands for an array like it. Ufuncs need none.
         grad: a function from the cotangents of the result (of several results a tuple) and the arguments to the cotangents of the
             arguments: one, or a tuple of one for each argument that is passed by position, with ``None`` where there is none.
@@ -160,7 +160,7 @@ def operation(
     taken = [text, *(f"{text}_{i}" for i in range(2, 2 + len(_operations.operators)))]
     text = next(t for t in taken if t not in _operations.operators)
     symbol = _operations.register_operator(
-        text, meta=_results_of(text, meta), fn=_with_own_results(text, function), tags=tags
+        text, meta=_results_of(text, meta), fn=_with_own_results(function), tags=tags
     )
     if grad is not None:
         register_grad(symbol, functools.partial(_differentiated, symbol, grad))
@@ -187,24 +187,22 @@ def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:
     return results
 
 
-def _with_own_results(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, with a look at its results: what is written to an argument later must not change them."""
+def _with_own_results(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, with copies of results that share memory with an argument, to which the program may write later."""
     if isinstance(function, np.ufunc):
         return function
+
+    def own(x: Any, arguments: list[Any]) -> Any:
+        shares = isinstance(x, np.ndarray) and any(
+            x is a or (x.base is not None and np.may_share_memory(x, a)) for a in arguments
+        )
+        return x.copy() if shares else x
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = function(*args, **kwargs)
-        for x in found if isinstance(found, tuple) else (found,):
-            if isinstance(x, np.ndarray) and any(
-                x is a or (x.base is not None and np.may_share_memory(x, a))
-                for a in (*args, *kwargs.values())
-                if isinstance(a, np.ndarray)
-            ):
-                raise ExtensionError(
-                    f"{name} returned an argument, or a view of one; an operation has to return a copy"
-                )
-        return found
+        arrays = [a for a in (*args, *kwargs.values()) if isinstance(a, np.ndarray)]
+        return tuple(own(x, arrays) for x in found) if type(found) is tuple else own(found, arrays)
 
     return call
 

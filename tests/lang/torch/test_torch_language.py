@@ -168,7 +168,7 @@ def test_modes_that_watch_torch_see_what_eager_does():
     jitted = tnp.jit(lambda x: x * 2 + 1)
     x = torch.ones(3)
     jitted(x)
-    with pytest.warns(tnp.EagerFallbackWarning, match="wrapped by torch.func"):
+    with pytest.warns(tnp.EagerFallbackWarning, match="a transform of torch.func"):
         assert torch.equal(torch.func.vmap(jitted)(torch.ones(4, 3)), torch.full((4, 3), 3.0))
     with torch.autocast("cpu"):
         assert torch.equal(jitted(x), x * 3)

@@ -257,3 +257,19 @@ def test_writes_whose_aliasing_depends_on_the_memory_order_of_what_a_part_gives(
         return doubled, v
 
     check(f, (np.asfortranarray(np.arange(8.0).reshape(4, 2)),), (np.arange(8.0).reshape(4, 2),))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("of", [lambda a: a, lambda a: a[::-1], lambda a: a.T, lambda a: a[:]])
+def test_a_mask_that_shares_memory_with_what_is_written(of):
+    def f(a):
+        a[::-1][of(a)] = 0
+        return a
+
+    def g(a):
+        a[of(a)] = 0
+        return a
+
+    for function in (f, g):
+        a = np.random.default_rng(1).random((4, 4)) > 0.5
+        assert_same(tnp.jit(function)(a.copy()), function(a.copy()))

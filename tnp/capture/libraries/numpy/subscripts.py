@@ -66,6 +66,11 @@ class Subscripts(Library):
             _read_first(a, key_value, value)
             tracer.store(a, value, Step(lnp.getitem, (key_value,)))
             return
+        for part in key if type(key) is tuple else (key,):
+            if type(part) is TracedArray and part._element_type.kind == "b" and _is_other_view(part, a):
+                raise NeedsEager(
+                    "it stores to an array where another view of it says, which NumPy reads while it writes"
+                )
         tracer.before_raising()
         key_value = tracer.value(key, {})
         # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
@@ -103,6 +108,11 @@ class Subscripts(Library):
             tracer.before_raising()
         with languages.language_context(lnp.language):
             return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
+
+
+def _is_other_view(x: TracedArray, a: TracedArray) -> bool:
+    """Whether two arrays may be different views of one memory."""
+    return x.storage is a.storage and x.path != a.path
 
 
 def _check_is_one(a: TracedArray, value: Any) -> None:

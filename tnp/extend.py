@@ -178,7 +178,7 @@ def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:
         try:
             found = meta(*args, **kwargs)
         except Exception as error:
-            error.__tnp_meta_of__ = name  # type: ignore[attr-defined]
+            error.__tnp_meta_of__ = name  # type: ignore[attr-defined]  # a mark, on whatever class the error is of
             raise
         many = found if isinstance(found, tuple) else (found,)
         made = tuple(TensorProxy(like=x, scalar=x.scalar) if isinstance(x, TensorProxy) else x for x in many)
@@ -188,7 +188,7 @@ def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_own_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, with copies of results that share memory with an argument, to which the program may write later."""
+    """Wraps ``function``: results that share memory with an argument are copied, since the program may write to that argument later."""
     if isinstance(function, np.ufunc):
         return function
 

@@ -167,7 +167,7 @@ def test_calls_of_a_module_with_gradients_and_without_are_not_one_choice(clock):
     way = FasterWayOfAModule(*ways(clock, 2e-5, 1e-5, calls), lambda: 0)
     for _ in range(60):
         way(1)
-    assert not way.is_eager  # the way back may be faster
+    assert not way.is_eager  # the backward pass is not timed and may be faster
     with torch.no_grad():
         for _ in range(60):
             way(1)

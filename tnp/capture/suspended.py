@@ -1,4 +1,4 @@
-"""A while in which nothing is traced, in the midst of tracing."""
+"""Suspends tracing, so that real functions can be called while a program is captured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["suspended"]
 
 @contextlib.contextmanager
 def suspended(tracer: Tracer) -> Iterator[None]:
-    """While a program is traced, a while in which nothing is."""
+    """Suspends ``tracer``: calls in the block run eagerly and record nothing."""
     active.set_current(None)
     language = languages.set_current(languages.core)
     try:

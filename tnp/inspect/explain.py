@@ -230,11 +230,13 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
         behind = counted(names)
         code = cut(source, max(width - len(place) - len(behind) - 6, SHORTEST))
         lines.append(f"  {place}: {code}: {behind}" if place else f"  {behind}")
-    return [*lines, *(f"  {line}" for line in folded(folded(b.sym.describe())))]  # type: ignore[attr-defined]
+    fusion: Any = b.sym  # of an executor that fuses, whose symbols describe their kernels
+    once = folded(fusion.describe())
+    return [*lines, *(f"  {line}" for line in folded(once))]  # a repeated block may hold repeated blocks
 
 
 def folded(lines: Sequence[str]) -> list[str]:
-    """Lines in which a block that is repeated stands once, before a line that says how often: a loop that was unrolled.
+    """Prints a repeated block of lines once, with the number of repetitions: unrolled loops repeat their kernels.
 
     >>> folded(["a", "b", "c", "b", "c", "b", "c", "d"])
     ['a', 'b', 'c', '(these 2 lines: 3 times)', 'd']

@@ -237,9 +237,9 @@ def profile(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) ->
     """Measures the statements of the program of ``function`` for these arguments.
 
     ``function`` is jitted if it is not yet. It is called twice first, so that everything is compiled, then for a tenth
-    of a second, at most 1000 times, each time with copies of the arguments (arrays with the same memory layouts), of a
-    method also of its object, so they do not change; other effects (closures, objects, printing) happen at every call. Operations on a GPU
-    are measured until their launch.
+    of a second, at most 1000 times. Each call gets copies of the arguments, with the same memory layouts; a method also
+    gets a copy of its object. Other effects (closures, objects, printing) happen at every call. Operations on a GPU are
+    measured until their launch.
 
     For a program whose results are differentiated, both programs are measured, the backward program with ones as
     cotangents (of the results whose gradients were computed first, otherwise of all). The overhead of torch's autograd
@@ -256,8 +256,8 @@ def profile(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) ->
     >>> [(row.executor, row.operations) for row in found.rows]
     [('llvm', ('sin', 'add')), ('numpy', ())]
     """
-    called, args, kwargs = unbound(function, args, kwargs)  # type: ignore[assignment]
-    return measured(jitted_function(called), args, kwargs)[0]
+    called, given, named = unbound(function, args, kwargs)
+    return measured(jitted_function(called), given, named)[0]
 
 
 def measured(jitted: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Profile, CacheEntry | None]:

@@ -30,7 +30,8 @@ _CONSTANTS = frozenset((bool, int, float, complex, str, bytes, type(None), type)
 def call_cached(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``f`` gives for arguments that are known: it would keep a traced value for later calls."""
     tracer = active.current()
-    given: dict[int | str, Any] = {**dict(enumerate(args)), **kwargs}  # type: ignore[dict-item]
+    given: dict[Any, Any] = dict(enumerate(args))  # by position or by name
+    given.update(kwargs)
     values = {k: tracer.known(v) for k, v in given.items()}
     if is_traced(tuple(values.values())) or any(map(is_stand_in, values.values())):
         raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")

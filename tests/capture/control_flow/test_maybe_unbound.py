@@ -292,3 +292,18 @@ def test_what_comes_before_an_unbound_name_is_done_in_parts():
                 g(np.ones(2), log, n)
             outcomes.append((type(caught.value), str(caught.value), log))
         assert outcomes[0] == outcomes[1]
+
+
+def test_a_name_that_only_a_part_binds_is_local():
+    def f(x):
+        global _kept
+        _kept = x
+        _levels.reverse()
+        _levels += [np.sin(x) + 1]  # noqa: F823
+
+    with not_compiled_whole("it assigns _kept"), pytest.raises(UnboundLocalError, match="_levels"):
+        tnp.jit(f)(np.ones(3))
+    assert _levels == [1, 2]
+
+
+_kept, _levels = None, [1, 2]

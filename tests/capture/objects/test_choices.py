@@ -61,6 +61,11 @@ def asked(a, c):
     return 1 if v is b else 2
 
 
+def view_of_all_of_an_array(a, c):
+    w = (a[0] * 2).T
+    return w, w if c[0] else a[0]
+
+
 def of_empty_views(a, c):
     if a.sum() <= 4:
         for _, row in enumerate(a[:0].reshape(1, -1)):
@@ -78,6 +83,7 @@ def of_empty_views(a, c):
         of_three,
         chosen_twice,
         asked,
+        view_of_all_of_an_array,
         of_empty_views,
         view_of_the_chosen,
         only_a_view_of_the_chosen,

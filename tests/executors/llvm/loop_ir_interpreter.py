@@ -25,7 +25,22 @@ def interpret(kernel, arrays, numbers, sizes):
     return Interpreter(kernel, arrays, numbers, sizes).run()
 
 
+def squares(*parts):
+    x, y = parts if len(parts) == 2 else (parts[0].real, parts[0].imag)
+    return x * x + y * y
+
+
+def squares_or_infinity(*parts):
+    x, y = parts if len(parts) == 2 else (parts[0].real, parts[0].imag)
+    return np.where(np.isinf(x) | np.isinf(y), np.inf, squares(*parts))
+
+
+_OTHERS = {"squares": squares, "squares_or_infinity": squares_or_infinity}
+
+
 def function_of(op):
+    if op in _OTHERS:
+        return _OTHERS[op]
     name = by_name[op].numpy if op in by_name else op
     return getattr(np, name) if name else getattr(kernels, op)
 

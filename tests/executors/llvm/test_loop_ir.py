@@ -34,6 +34,7 @@ VECTORS = {
     "outer": lambda x: x[:100, None] * x[None, :100] if len(x) >= 100 else x[:, None] * x[None],
     "normalised": lambda x: (x - x.min()) / (x.max() - x.min()),
     "softmax": lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
+    "magnitudes": lambda x: (abs(x + 0.5j) < 1, np.hypot(x, 0.25) <= 0.75, np.abs(x - 2j) > 2.5),
 }  # fmt: skip
 
 

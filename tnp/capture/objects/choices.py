@@ -51,7 +51,9 @@ class Choices:
             for a, b in itertools.product(self.candidates(x), self.candidates(y)):
                 if a.storage is not b.storage:
                     continue
-                is_object = id(a) in own or (a.storage.origin is None and not a.path)
+                is_object = id(a) in own or (
+                    a.storage.origin is None and not a.path and a.storage.owner in (None, id(a))
+                )
                 if (a is not b and a.path == b.path) or (a is b and not is_object) or (a is b and self._viewed(a)):
                     return True
         return False

@@ -74,6 +74,9 @@ def outline(
     ast.copy_location(made, tree)
     outliner = _Outliner(made, names, normalizer, free)
     made.body = outliner.block(body, frozenset(), frozenset())
+    lost = (names.local & set().union(*map(reads, made.body))) - bound_names(made.body) - parameters_of(made)
+    if lost:  # only spans bind them
+        made.body.append(_at(_keep_local(sorted(lost)), tree.body[-1]))
     return made, outliner.spans
 
 
@@ -219,6 +222,12 @@ def _by_python_if_unbound(s: ast.stmt, names: list[str]) -> ast.stmt:
     """Runs a statement that surely reads ``names`` if one of them is unbound: what comes first in it is done, and its error raised."""
     tests: list[ast.expr] = [ast.Compare(_if_bound(n), [ast.Is()], [ast.Name(UNBOUND_NAME, ast.Load())]) for n in names]
     return ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests), [copy.deepcopy(s)], [])
+
+
+def _keep_local(names: list[str]) -> ast.stmt:
+    """A statement that makes names local to the function and does nothing."""
+    bindings: list[ast.stmt] = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in names]
+    return ast.If(ast.Constant(False), bindings, [])
 
 
 def _bound_if_found(name: str, found: str) -> ast.stmt:

@@ -218,6 +218,10 @@ def _apply(x: Apply) -> None:
         fits = len(given) == 3 and given[0] is dtypes.bool8 and all(d is x.of for d in given[1:])
         _check(fits and x.dtype is x.of, f"where of {given}")
         return
+    if x.op in ("squares", "squares_or_infinity"):  # what a comparison asks for in place of a magnitude
+        parts = 1 if x.of.kind == "c" else 2
+        _check(given == [x.of] * parts and x.dtype is _real(x.of), f"{x.op} of {given} as {x.dtype}")
+        return
     _check(x.op in by_name, f"there is no elementwise operation {x.op}")
     row = by_name[x.op]
     _check(len(given) == row.nargs and all(d is x.of for d in given), f"{x.op} of {given}, not of {x.of}")

@@ -453,3 +453,11 @@ def test_integers_that_python_does_not_write_in_decimals():
     jitted = tnp.jit(f)
     for n in (5001, 5002, 5001):
         assert_same(jitted(np.arange(5), n), f(np.arange(5), n))
+
+
+def test_what_is_no_array_is_equal_to_nothing():
+    def f(x):
+        ragged = [(x, 1.0), (x, 2.0)]
+        return np.array_equal(ragged, ragged), np.array_equiv(x, ragged), np.array_equal([x, x], [x, x])
+
+    assert tnp.jit(f, strict=True)(X) == f(X) == (False, False, True)

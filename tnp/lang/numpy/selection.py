@@ -426,10 +426,21 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
     return _all_of(isclose(a, b, rtol, atol, equal_nan))
 
 
+def _two_arrays(a1: Any, a2: Any) -> tuple[TensorProxy, TensorProxy] | None:
+    """Two operands as arrays; ``None`` if NumPy makes no array of one: nothing is equal to that."""
+    try:
+        return as_array(a1), as_array(a2)
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
 @npsymbol()
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether shapes and all elements are equal; a Python bool."""
-    x, y = as_array(a1), as_array(a2)
+    arrays = _two_arrays(a1, a2)
+    if arrays is None:
+        return False
+    x, y = arrays
     same = sizes.shapes_equal(x.shape, y.shape)
     if same is None:
         sizes.concrete((*x.shape, *y.shape), "array_equal")
@@ -444,7 +455,10 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 @npsymbol()
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether shapes broadcast and all elements are equal; a Python bool."""
-    x, y = as_array(a1), as_array(a2)
+    arrays = _two_arrays(a1, a2)
+    if arrays is None:
+        return False
+    x, y = arrays
     sizes.concrete((*x.shape, *y.shape), "array_equiv")
     try:
         sizes.broadcast(x.shape, y.shape)

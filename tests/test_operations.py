@@ -72,6 +72,32 @@ def test_a_decorator_and_an_operation_in_its_gradient():
     assert_same(tnp.grad(f)(X), np.arange(6.0)[::-1] * np.cos(X))
 
 
+def test_functions_of_the_libraries_in_a_gradient():
+    special = pytest.importorskip("scipy.special")
+
+    def f(x):
+        return opaque(x)
+
+    def slope(g, x):
+        return g * operation_of(special.erf)(x) + operation_of(np.cumsum)(x)
+
+    operation(f, meta=lambda x: x, grad=slope)
+    got = tnp.grad(lambda x: f(x).sum())(X)
+    np.testing.assert_allclose(got, special.erf(X) + np.cumsum(X), rtol=1e-14)
+    assert operation_of(print) is None
+
+
+def test_an_operation_that_is_registered_again():
+    def f(x):
+        return opaque(x)
+
+    operation(f, meta=lambda x: x, grad=lambda g, x: g * 2)
+    g = tnp.grad(lambda x: f(x).sum())
+    assert g(X)[0] == 2
+    operation(f, meta=lambda x: x, grad=lambda g, x: g * 3)
+    assert g(X)[0] == 3
+
+
 def test_a_batch_rule():
     def rows(a):
         return opaque(a).sum(axis=-1)

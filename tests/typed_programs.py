@@ -34,8 +34,15 @@ class Solver:
         return u + dt
 
 
+@tnp.extend.operation(meta=lambda x, by: x)
+def shifted(x: Array, by: int) -> Array:
+    return np.roll(x, by)
+
+
 def calls(x: Array, solver: Solver) -> None:
     assert_type(plain(x, scale=2.0), Array)
+    assert_type(shifted(x, 1), Array)
+    shifted(x, "1")  # type: ignore[arg-type]
     assert_type(with_options(x, shift=1), float)
     assert_type(tnp.jit(energy)(x, 1.0), np.float64)
     assert_type(tnp.jit(energy, fastmath=True)(x, k=1.0), np.float64)

@@ -20,13 +20,18 @@ __all__ = ["backend"]
 
 
 def backend(
-    graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+    graph: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """The graph as a jitted module, which is compiled when it is called.
 
     Args:
         graph: what Dynamo captured; parameters and buffers are among its inputs.
         example_inputs: fake tensors, and numbers where shapes are dynamic; not looked at.
+        mode: of ``torch.compile(…, mode=…)``: what Inductor shall try; not looked at.
         options: those of :func:`tnp.jit` (``executors``, ``strict``, ``fastmath``), from ``torch.compile(…, options={…})``.
 
     Raises:

@@ -21,16 +21,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from tnp.core import devices, dtypes, sizes
+from tnp.core import symbol as symbols
 from tnp.core.clang.base import clangop
+from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, make_operation, operation_of
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, make_operation
 from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region, value_of
 from tnp.executors.registry import (
     add_always_executor,
@@ -47,9 +49,11 @@ from tnp.executors.registry import (
     set_always_executors,
     set_default_executors,
 )
+from tnp.lang import scipy
 from tnp.lang.numpy.dtypes import result_of, weak_type
 from tnp.lang.numpy.operands import normalize_operand
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
+from tnp.lang.numpy.registry import symbol_of as numpy_symbol_of
 from tnp.transforms.autodiff.rules import get_grad, put_grad, put_grads, register_grad
 from tnp.transforms.batching import register_vmap
 
@@ -115,9 +119,22 @@ def __getattr__(name: str) -> object:
 _operations = OperatorExecutor("operations")
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Rule: TypeAlias = Callable[..., Any] | None
+
+
+@overload
 def operation(
-    function: Any = None, *, meta: Callable[..., Any] | None = None, grad: Callable[..., Any] | None = None,
-    vmap: Callable[..., Any] | None = None, name: str | None = None, tags: Iterable[OpTags] = (),
+    function: _F, *, meta: _Rule = None, grad: _Rule = None, vmap: _Rule = None, name: str | None = None, tags: Iterable[OpTags] = ()
+) -> _F: ...  # fmt: skip
+@overload
+def operation(
+    function: None = None, *, meta: _Rule = None, grad: _Rule = None, vmap: _Rule = None, name: str | None = None,
+    tags: Iterable[OpTags] = (),
+) -> Callable[[_F], _F]: ...  # fmt: skip
+def operation(
+    function: Any = None, *, meta: _Rule = None, grad: _Rule = None, vmap: _Rule = None, name: str | None = None,
+    tags: Iterable[OpTags] = (),
 ) -> Any:  # fmt: skip
     """Makes any callable an operation: a ufunc, a function of Cython's or numba's, a function of a library. Programs then call it at run
     time, with arrays, and are compiled whole.
@@ -128,13 +145,13 @@ def operation(
         meta: a function from proxies to the proxies of the results; an argument stands for an array like it. Ufuncs need none.
         grad: a function from the cotangents of the result (of several results a tuple) and the arguments to the cotangents of the
             arguments: one, or a tuple of one for each argument that is passed by position, with ``None`` where there is none.
-            It computes with operators, methods, ufuncs, and operations (:func:`operation_of`). Cotangents of broadcast arguments are
+            It computes with operators, methods, and operations (:func:`operation_of`), NumPy's and SciPy's among them. Cotangents of broadcast arguments are
             summed.
         vmap: a batch rule (:func:`register_vmap`).
         name: what programs print; the function's name by default.
         tags: what passes must know of it (:class:`OpTags`).
 
-    Returns ``function``.
+    Returns ``function``. Registering again replaces, for programs that are compiled already, too.
 
     Raises ``TypeError`` if ``function`` cannot be called, and ``ValueError`` if ``meta`` is missing.
 
@@ -166,8 +183,23 @@ def operation(
         register_grad(symbol, functools.partial(_differentiated, symbol, grad))
     if vmap is not None:
         register_vmap(symbol, vmap)
+    again = symbols.operation_of(function) is not None
     make_operation(function, symbol)
+    if again:
+        registrations.note(f"{text} is another operation now", lambda f: True)
     return function
+
+
+def operation_of(function: Any) -> Symbol | None:
+    """The operation that programs call for ``function``: a callable that :func:`operation` was given, or a function of NumPy or SciPy that
+    tnp knows; ``None`` for others. Gradient rules call it.
+
+    >>> import numpy as np
+    >>> from tnp.extend import operation_of
+    >>> operation_of(np.sort), operation_of(print)
+    (<symbol lnp.sort>, None)
+    """
+    return symbols.operation_of(function) or numpy_symbol_of(function) or scipy.symbol_of(function)
 
 
 def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:

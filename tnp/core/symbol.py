@@ -533,7 +533,6 @@ def make_operation(function: Any, symbol: Symbol) -> None:
 
 
 def operation_of(function: Any) -> Symbol | None:
-    """The operation that programs call for ``function``, a callable that :func:`tnp.extend.operation` was given; ``None`` for others. An
-    example is at :func:`operation`."""
+    """The operation that ``function`` was made by :func:`make_operation`; ``None`` for others."""
     found = _operations.get(id(function)) if _operations else None
     return None if found is None else found[1]

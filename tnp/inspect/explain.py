@@ -91,7 +91,7 @@ class _Times:
         if self.eager is None:
             return text
         return (
-            f"{text}, an eager one {time_text(self.eager)}: {self.eager / max(self.compiled, 1e-12):.3g} times as long"
+            f"{text}, an eager one {time_text(self.eager)}: {self.eager / max(self.compiled, 1e-12):.3g} times eager's speed"
         )
 
 

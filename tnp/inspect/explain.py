@@ -90,9 +90,7 @@ class _Times:
         text = f"a call takes {time_text(self.compiled)}"
         if self.eager is None:
             return text
-        return (
-            f"{text}, an eager one {time_text(self.eager)}: {self.eager / max(self.compiled, 1e-12):.3g} times eager's speed"
-        )
+        return f"{text}, an eager one {time_text(self.eager)}: {self.eager / max(self.compiled, 1e-12):.3g} times eager's speed"
 
 
 def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Times:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,9 @@ class Library:
     def may_settle_sizes(self, info: Any) -> bool:
         """Whether a symbol that needs sizes to be known may be called with arrays of the sizes that they have in this call."""
         return False
+
+    def before_update(self, symbol: Symbol, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Refuses a call of a function that writes to its first argument, where the library reads what it writes."""
 
     def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
         """Records what follows on a symbol of :attr:`followed` that gave ``result``, all in proxies."""

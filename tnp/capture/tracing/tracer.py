@@ -250,6 +250,7 @@ class Tracer:
             is_fixed = type(args[0]) is TracedArray and not args[0].storage.writable
             if is_fixed and OpTags.MAY_TAKE_READ_ONLY in tags:
                 raise NeedsEager(f"{symbol.name} may take a read-only array, which NumPy does not always refuse")
+            library.before_update(symbol, args, kwargs)
             self.store_updated(args[0], result)
             return None
         if symbol.id in library.followed:

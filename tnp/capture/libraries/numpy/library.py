@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
-from tnp.capture.libraries.numpy.subscripts import Subscripts
+from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
 from tnp.core import languages, sizes
@@ -115,6 +116,11 @@ class NumpyLibrary(Operators, Subscripts):
     def may_settle_sizes(self, info: NumpyFunction | None) -> bool:
         # What is a view of an array would not be one of it with another shape.
         return info is not None and info.returns not in VIEWS and info.returns != "update"
+
+    def before_update(self, symbol: Symbol, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        if symbol.id == "numpy.copyto":
+            where = kwargs.get("where", args[3] if len(args) > 3 else True)
+            check_mask(args[0], where)
 
     def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
         if USER_KIND.of(tracer.trace) != "numpy":

@@ -22,7 +22,7 @@ from tnp.lang.numpy.operands import as_item
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["Subscripts"]
+__all__ = ["Subscripts", "check_mask"]
 
 
 class Subscripts(Library):
@@ -67,10 +67,7 @@ class Subscripts(Library):
             tracer.store(a, value, Step(lnp.getitem, (key_value,)))
             return
         for part in key if type(key) is tuple else (key,):
-            if type(part) is TracedArray and part._element_type.kind == "b" and _is_other_view(part, a):
-                raise NeedsEager(
-                    "it stores to an array where another view of it says, which NumPy reads while it writes"
-                )
+            check_mask(a, part)
         tracer.before_raising()
         key_value = tracer.value(key, {})
         # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
@@ -110,9 +107,12 @@ class Subscripts(Library):
             return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
 
 
-def _is_other_view(x: TracedArray, a: TracedArray) -> bool:
-    """Whether two arrays may be different views of one memory."""
-    return x.storage is a.storage and x.path != a.path
+def check_mask(a: Any, mask: Any) -> None:
+    """Refuses a write to the elements of ``a`` that a mask selects, if the mask may be another view of the memory."""
+    if type(a) is not TracedArray or type(mask) is not TracedArray or mask._element_type.kind != "b":
+        return
+    if mask.storage is a.storage and mask.path != a.path:
+        raise NeedsEager("it stores to an array where another view of it says, which NumPy reads while it writes")
 
 
 def _check_is_one(a: TracedArray, value: Any) -> None:

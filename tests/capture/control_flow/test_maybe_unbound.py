@@ -298,8 +298,8 @@ def test_a_name_that_only_a_part_binds_is_local():
     def f(x):
         global _kept
         _kept = x
-        _levels.reverse()
-        _levels += [np.sin(x) + 1]  # noqa: F823
+        _levels.reverse()  # noqa: F823
+        _levels += [np.sin(x) + 1]
 
     with not_compiled_whole("it assigns _kept"), pytest.raises(UnboundLocalError, match="_levels"):
         tnp.jit(f)(np.ones(3))

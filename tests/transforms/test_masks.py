@@ -404,3 +404,21 @@ def test_programs(tmp_path_factory, lines, seed):
     mine, eagers = [a.copy() for a in args], [a.copy() for a in args]
     assert_same(tnp.jit(f)(*mine), f(*eagers), exact=False)
     assert_same(mine, eagers, exact=False)
+
+
+def test_lengths_that_are_equal_and_not_the_same_symbol():
+    shifts, others = np.arange(7.0), [np.arange(7.0)]
+
+    def f(x, y):
+        y -= shifts
+        return np.add.outer(y[0][np.nonzero(x >= 0.5)], others[0])
+
+    jitted = tnp.jit(f)
+    for n, k in ((7, 7), (7, 7), (8, 8), (7, 8)):
+        others[0] = np.arange(float(k))
+        x = np.arange(2.0 * n)[::2]
+        if n == 8:
+            with pytest.raises(ValueError, match="broadcast"):
+                jitted(x, np.ones((1, n)))
+        else:
+            assert_same(jitted(x, np.ones((1, n))), f(x, np.ones((1, n))))

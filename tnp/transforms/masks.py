@@ -340,7 +340,7 @@ def _broadcast(attempt: _Attempt, b: BoundSymbol) -> None:
     elif 0 in dims:
         raise _Gather
     wanted = (*mask.shape, *shape[1:])
-    if tuple(a.shape) != wanted:
+    if sizes.shapes_equal(a.shape, wanted) is not True:
         a = attempt.emit(prims.broadcast_in_dim, a, wanted, tuple(rest), shape=wanted, dtype=a.dtype)
     attempt.masked[b.output.name] = _Masked(mask, a)
 

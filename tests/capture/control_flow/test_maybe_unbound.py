@@ -307,3 +307,18 @@ def test_a_name_that_only_a_part_binds_is_local():
 
 
 _kept, _levels = None, [1, 2]
+
+
+def test_parts_with_defaults_that_have_the_names_of_parameters():
+    kept = []
+
+    def f(x, r):
+        y = x + 1
+        double = lambda v, r=r["factor"]: v * r  # noqa: E731
+        found = np.sin(y) + [r for r in r["shifts"]][0]
+        kept.append(memoryview(found))
+        return double(found), r
+
+    with not_compiled_whole("memoryview"):
+        got = tnp.jit(f)(np.ones(3), {"factor": 2.0, "shifts": [1.0]})
+    np.testing.assert_array_equal(got[0], f(np.ones(3), {"factor": 2.0, "shifts": [1.0]})[0])

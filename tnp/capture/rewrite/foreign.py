@@ -229,17 +229,23 @@ def reads(node: ast.AST) -> set[str]:
     """The names that a node reads of the function that it stands in: without the variables of comprehensions and functions in it."""
     if isinstance(node, ast.Name):
         return {node.id} if not isinstance(node.ctx, ast.Store) else set()
-    found = set().union(*map(reads, children(node)))
+    found = _read_by(children(node))
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         found.add(node.target.id)
     if isinstance(node, COMPREHENSIONS):
         found -= {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
+        found |= reads(node.generators[0].iter)
     elif isinstance(node, ast.Lambda):
-        found -= parameters_of(node)
+        found = reads(node.args) | (reads(node.body) - parameters_of(node))
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         outer = {n for s in statements_in(node.body) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
-        found = (found | outer) - ((parameters_of(node) | bound_names(node.body)) - outer)
+        inside = (_read_by(node.body) | outer) - ((parameters_of(node) | bound_names(node.body)) - outer)
+        found = inside | _read_by(c for c in children(node) if not any(c is s for s in node.body))
     return found
+
+
+def _read_by(nodes: Iterable[ast.AST]) -> set[str]:
+    return set().union(*map(reads, nodes))
 
 
 class Normalizer:

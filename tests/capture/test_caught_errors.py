@@ -59,6 +59,56 @@ def test_a_handler_gets_the_error_that_eager_raises(expression):
     check(f, X, MATRIX, executors=("numpy", "llvm"))
 
 
+@pytest.mark.parametrize("expression", VALUES + TRACED)
+def test_a_handler_that_looks_at_the_class_alone(expression):
+    f = function(f"""
+        def f(x, m):
+            x[0] = 0
+            try:
+                y = {expression}
+            except (TypeError, AttributeError):
+                return 1, x
+            except ArithmeticError:
+                return 2, x
+            except LookupError:
+                return 3, x
+            except np.linalg.LinAlgError:
+                return 4, x
+            except ValueError:
+                return 5, x
+            except:
+                return 6, x
+            return y, x
+    """)
+    check(f, X, MATRIX, executors=("numpy", "llvm"))
+
+
+#: what functions try to find out what they were given, with the class of the error
+TRIED = [
+    ("n = len(x)", "TypeError"), ("y = iter(x)", "TypeError"), ("y = x[0]", "(TypeError, IndexError)"), ("x[x < 2] = 0", "TypeError"),
+    ("y = float(x)", "TypeError"), ("y = x.shape[0]", "(AttributeError, IndexError)"), ("y = x.reshape(-1, 3)", "(AttributeError, ValueError)"),
+    ("y = x[:, 0]", "(TypeError, IndexError)"), ("y = np.concatenate([x, x])", "ValueError"), ("a, b, *c = x", "(ValueError, TypeError)"),
+    ("y = x.item()", "(AttributeError, ValueError)"), ("assert np.ndim(x) == 2, 'no'", "AssertionError"), ("y = x + np.ones(4)", "ValueError"),
+    ("y = np.stack([x, np.ones(2)])", "ValueError"), ("y = x @ x", "(TypeError, ValueError)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statement", "error"), TRIED)
+def test_functions_that_try_what_they_are_given_are_compiled(statement, error):
+    f = function(f"""
+        def f(x):
+            try:
+                {statement}
+            except {error}:
+                return np.sin(x) - 1
+            return np.sin(x) + 1
+    """)
+    for x in (np.arange(3.0), np.eye(2), np.float64(3), 2.5, np.arange(4.0), np.eye(3)):
+        given = [np.copy(x) if isinstance(x, np.ndarray) else x for _ in range(2)]
+        assert_same(tnp.jit(f, strict=True)(given[0]), f(given[1]))
+        assert_same(given[0], given[1])
+
+
 @pytest.mark.parametrize("expression", VALUES)
 def test_an_error_that_stops_the_program_leaves_what_was_written_before(expression):
     f = function(f"""

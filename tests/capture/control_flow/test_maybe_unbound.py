@@ -315,7 +315,7 @@ def test_parts_with_defaults_that_have_the_names_of_parameters():
     def f(x, r):
         y = x + 1
         double = lambda v, r=r["factor"]: v * r  # noqa: E731
-        found = np.sin(y) + [r for r in r["shifts"]][0]
+        found = np.sin(y) + max(-r for r in r["shifts"])
         kept.append(memoryview(found))
         return double(found), r
 

@@ -299,16 +299,18 @@ class _Rewriter(Transformer):
     def visit_Try(self, node: Any) -> Any:
         """What may raise when the program runs must not stand where the program catches it while it is traced."""
         drops_errors = has_jump(node.finalbody)  # a ``return`` in ``finally`` drops errors of handlers, too
+        is_read = any(h.name for h in node.handlers)
         self.generic_visit(node)
-        node.body = self._caught(node.body)
+        node.body = self._caught(node.body, is_read)
         for handler in node.handlers if drops_errors else ():
-            handler.body = self._caught(handler.body)
+            handler.body = self._caught(handler.body, is_read)
         if drops_errors and node.orelse:
-            node.orelse = self._caught(node.orelse)
+            node.orelse = self._caught(node.orelse, is_read)
         return node
 
-    def _caught(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        item = ast.withitem(self._hook("may_catch", body[0]), None)
+    def _caught(self, body: list[ast.stmt], is_read: bool) -> list[ast.stmt]:
+        flag = ast.copy_location(ast.Constant(is_read), body[0])
+        item = ast.withitem(self._hook("may_catch", body[0], flag), None)
         return [ast.copy_location(ast.With([item], body), body[0])]
 
     visit_TryStar = visit_Try

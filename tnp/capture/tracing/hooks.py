@@ -71,9 +71,9 @@ class Runtime(ControlFlow):
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
 
-    def may_catch(self) -> MayCatch:
-        """Around the body of a ``try``."""
-        return MayCatch(_NOTHING)
+    def may_catch(self, is_read: bool) -> MayCatch:
+        """Around the body of a ``try``, of which a handler reads the error or not."""
+        return MayCatch(_NOTHING, is_read)
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""

@@ -25,7 +25,16 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
 
-__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "hash_of_number", "serials", "shapes_in"]
+__all__ = [
+    "Storage",
+    "TracedArray",
+    "TracedNumber",
+    "TracedObject",
+    "hash_of_number",
+    "is_fitting_mask",
+    "serials",
+    "shapes_in",
+]
 
 
 serials = itertools.count()
@@ -339,6 +348,13 @@ def hash_of_number(known: Any) -> int:
     if known != known:
         raise NeedsEager("it asks for the hash of a NaN, which depends on the object")
     return hash(known)
+
+
+def is_fitting_mask(a: TracedArray, key: Any) -> bool:
+    """Whether a subscript is a mask of the shape of the array, or of its first dimensions: no element is out of bounds."""
+    if type(key) is not TracedArray or key._element_type.kind != "b" or not 0 < len(key.shape_) <= len(a.shape_):
+        return False
+    return sizes.shapes_equal(key.shape_, a.shape_[: len(key.shape_)]) is True
 
 
 class TracedNumber:

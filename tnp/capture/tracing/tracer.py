@@ -32,7 +32,14 @@ from tnp.capture.tracing.predicates import (
     may_fail_by_size,
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, TracedSize
+from tnp.capture.tracing.traced_values import (
+    Storage,
+    TracedArray,
+    TracedNumber,
+    TracedObject,
+    TracedSize,
+    is_fitting_mask,
+)
 from tnp.core import dtypes, languages, prims, sizes, symbols
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -364,6 +371,8 @@ class Tracer:
     def flush_if_dynamic(self, a: TracedArray, key: Any) -> None:
         """Writes what is pending if a subscript of ``a`` may fail at run time because of an index; those in lists are not looked at
         before."""
+        if is_fitting_mask(a, key):
+            return
         parts = key if type(key) is tuple else (key,)
         if is_traced(key) or any(type(k) is list for k in parts):
             self.before_raising()

@@ -9,7 +9,7 @@ import numpy as np
 from tnp.capture.libraries.base import Library
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, is_fitting_mask
 from tnp.core import clang, intervals, languages, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
@@ -44,7 +44,7 @@ class Subscripts(Library):
 
     def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
         if a.scalar:
-            raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
+            raise TypeError(f"'numpy.{a.dtype.name}' object does not support item assignment")
         if not tracer.is_operand(value):
             raise NeedsEager(f"it stores a {type(value).__name__} into an array")
         if type(value) is TracedEither:
@@ -68,7 +68,8 @@ class Subscripts(Library):
             return
         for part in key if type(key) is tuple else (key,):
             check_mask(a, part)
-        tracer.before_raising()
+        if not (is_fitting_mask(a, key) and (_rank(value) == 0)):
+            tracer.before_raising()
         key_value = tracer.value(key, {})
         # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
         if len(a.shape_) > 1 or type(key) is tuple:

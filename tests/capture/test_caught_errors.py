@@ -89,7 +89,7 @@ TRIED = [
     ("y = float(x)", "TypeError"), ("y = x.shape[0]", "(AttributeError, IndexError)"), ("y = x.reshape(-1, 3)", "(AttributeError, ValueError)"),
     ("y = x[:, 0]", "(TypeError, IndexError)"), ("y = np.concatenate([x, x])", "ValueError"), ("a, b, *c = x", "(ValueError, TypeError)"),
     ("y = x.item()", "(AttributeError, ValueError)"), ("assert np.ndim(x) == 2, 'no'", "AssertionError"), ("y = x + np.ones(4)", "ValueError"),
-    ("y = np.stack([x, np.ones(2)])", "ValueError"), ("y = x @ x", "(TypeError, ValueError)"),
+    ("y = np.stack([x, np.ones(2)])", "ValueError"), ("y = np.matmul(x, np.ones((3, 2)))", "ValueError"),
 ]  # fmt: skip
 
 

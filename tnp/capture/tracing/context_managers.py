@@ -58,7 +58,7 @@ _OF_KNOWN_CLASS = {
     ),
     ValueError: re.compile(
         r"^can only convert an array of size 1 to|^cannot reshape array of size|^zero-dimensional arrays cannot be concat"
-        r"|could not be broadcast together|^all (the )?input array|mismatch in its core dimension|does not have enough dimensions"
+        r"|could not be broadcast together|^all (the )?input array|mismatch in its core dimension|does not have enough dimensions|^matmul: "
     ),
 }
 

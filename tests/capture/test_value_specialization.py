@@ -422,3 +422,16 @@ def test_a_value_of_an_array_that_is_written_through_a_view_of_its_layout():
             warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
             assert_same(tnp.jit(function)(mine), function(eagers))
         assert_same(mine, eagers)
+
+
+def test_named_tuples_of_libraries_after_a_value():
+    """A class of an installed package that makes named tuples and nothing else is called as any time."""
+    result = type(np.linalg.eigh(np.eye(2)))
+
+    def f(x):
+        if not np.isfinite(x).all():
+            raise ValueError("not finite")
+        found = result(*np.linalg.eigh(x))
+        return found.eigenvalues * 2, found
+
+    assert_same(tnp.jit(f, strict=True)(np.diag([3.0, 2.0])), f(np.diag([3.0, 2.0])))

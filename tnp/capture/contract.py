@@ -12,6 +12,7 @@ import functools
 import logging
 import operator
 import re
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -159,8 +160,9 @@ def _is_namedtuple(x: Any) -> bool:
 
 
 def _changes_while_traced(x: Any) -> bool:
-    """Whether a list is the filters of :mod:`warnings`, which have one of tnp's own in front while a function is traced."""
-    return x is warnings.filters
+    """Whether a list is the filters of :mod:`warnings`, which have one of tnp's own in front while a function is traced, or a dict is
+    that of all modules."""
+    return x is warnings.filters or x is sys.modules
 
 
 def _is_container_of_optree(x: Any) -> bool:

@@ -134,6 +134,14 @@ def _is_users_class(f: Any) -> bool:
     return f.__module__ in sys.modules and not is_library_module(sys.modules[f.__module__])
 
 
+def _is_class_of_named_tuples(f: Any) -> bool:
+    """Whether ``f`` makes named tuples, and does nothing else."""
+    if not isinstance(f, type) or not issubclass(f, tuple) or not hasattr(f, "_fields"):
+        return False
+    made_by = getattr(f.__new__, "__globals__", {}).get("__name__", "")
+    return f.__init__ is object.__init__ and made_by.startswith("namedtuple_")
+
+
 def looks_at_values(f: Any) -> bool:
     """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
     return _module_of(f).partition(".")[0] in _READING
@@ -168,7 +176,7 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if _is_users_class(f):
         if any(name.startswith("__") for name in traced_members(f)):
             raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
-    elif not (_is_pure_module(_module_of(f)) or is_user_function(f)):
+    elif not (_is_pure_module(_module_of(f)) or is_user_function(f) or _is_class_of_named_tuples(f)):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
 
 
@@ -182,7 +190,7 @@ def check_on_trial(f: Any) -> None:
     tracer = active.running()
     if tracer is None or not (tracer.regions or tracer.specializer.specialized):
         return
-    if _is_users_class(f):
+    if _is_users_class(f) or _is_class_of_named_tuples(f):
         return
     module = _module_of(f)
     owner = getattr(f, "__self__", None)

@@ -1,11 +1,13 @@
 """Mappings of classes that inherit from ``dict``: what a program reads of them is an input."""
 
+import sys
 from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import tnp
+from tnp.api import programs_of
 from tnp.testing import assert_same
 
 X = np.linspace(0.1, 1, 20)
@@ -125,3 +127,23 @@ def test_python_runs_what_changes_one_or_reads_in_another_way():
     for _ in range(3):
         assert_same(count(X, counting), np.sin(X) * 2.0 + 1)
     assert counting.count == 3
+
+
+def test_modules_that_are_loaded():
+    def f(x):
+        if "tnp_of_nothing" in sys.modules:
+            return x
+        library = sys.modules.get("numpy")
+        return library.sin(x) * (2 if sys.modules["sys"] is sys else 3)
+
+    jitted = tnp.jit(f, strict=True)
+    assert_same(jitted(X), np.sin(X) * 2)
+    sys.modules["another_of_nothing"] = sys
+    sys.modules["tnp_of_nothing"] = sys
+    try:
+        assert_same(jitted(X), X)
+        del sys.modules["tnp_of_nothing"]
+        assert_same(jitted(X), np.sin(X) * 2)
+        assert len(programs_of(jitted)) == 2
+    finally:
+        del sys.modules["another_of_nothing"]

@@ -10,6 +10,7 @@ import functools
 import itertools
 import keyword
 import re
+import reprlib
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -393,7 +394,9 @@ class Inputs:
         same = f"list({e}) == {keys}"
         if not all(type(k) in PLAIN_KEYS for k in value):
             same = f"{self.prologue.constant(same_keys)}({e}, {keys})"
-        self.prologue.guard(f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {list(value)}")
+        self.prologue.guard(
+            f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {reprlib.repr(list(value))}"
+        )
         made: dict[Any, Any] = {}
         self._by_identity[id(value)] = (value, made, e)
         for k, v in value.items():

@@ -1,10 +1,13 @@
-"""Mappings of classes that inherit from ``dict``, such as configurations: what a program reads of one is an input, each by itself.
+"""Mappings of classes that inherit from ``dict``, such as configurations, and ``sys.modules``: what a program reads of one is an input,
+each by itself.
 
 Their classes have attributes and methods of their own, and read items as ``dict`` does. The program may not change them.
 """
 
 from __future__ import annotations
 
+import reprlib
+import sys
 import types
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -28,8 +31,10 @@ _KEYS = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 def is_read_as_dict(value: Any) -> bool:
-    """Whether a value is of a class of Python's that inherits from ``dict`` and reads items as that does."""
+    """Whether a value is of a class of Python's that inherits from ``dict`` and reads items as that does, or ``sys.modules``."""
     kind = type(value)
+    if value is sys.modules:
+        return True
     if not isinstance(value, dict) or kind in (dict, OrderedDict) or not is_made_by_statement(kind):
         return False
     if kind.__module__ == "collections" or class_attribute(kind, "__missing__") is not MISSING:
@@ -42,7 +47,8 @@ def reader_of(value: Any, inputs: Inputs) -> MappingReader | None:
     """What reads a foreign value for a program with these inputs; ``None`` if it may not be read."""
     if not is_read_as_dict(value):
         return None
-    inputs.guard_class(type(value))
+    if type(value) is not dict:
+        inputs.guard_class(type(value))
     return MappingReader(inputs)
 
 
@@ -51,7 +57,7 @@ def _item(mapping: Any, key: Any) -> Any:
 
 
 def _attribute(mapping: Any, name: str) -> Any:
-    return object.__getattribute__(mapping, "__dict__").get(name, MISSING)
+    return object.__getattribute__(mapping, "__dict__").get(name, MISSING) if type(mapping) is not dict else MISSING
 
 
 class MappingReader:
@@ -100,7 +106,7 @@ class MappingReader:
         source, prologue = source_of(of), self._inputs.prologue
         prologue.guard(
             f"list({source.expression}) == {prologue.constant(keys, 'keys')}",
-            f"{source.description} has the keys {keys}",
+            f"{source.description} has the keys {reprlib.repr(keys)}",
         )
         return keys
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -20,56 +19,15 @@ from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.predicates import is_traced
+from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import languages, prims
-from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import NeedsEager
-from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy
 
 __all__ = ["ALWAYS", "BUILTINS"]
 
 _MISSING = object()
-
-
-def _number(x: Any) -> Any:
-    """An array of one element, or a traced number, as a traced number; where a number is needed, both kinds are equal."""
-    x = condition_of(x)
-    if type(x) is TracedArray:
-        return active.current().call(prims.item, (x,), {})
-    return x
-
-
-def _is_complex(x: Any) -> bool:
-    return (type(x) is TracedArray and x._element_type.kind == "c") or (
-        type(x) is TracedNumber and x.proxy.python_type is complex
-    )
-
-
-def _converted(python_type: type) -> Callable[..., Any]:
-    def convert(x: Any = 0, *rest: Any) -> Any:
-        x = condition_of(x)
-        if rest and any(map(_is_complex, (x, *rest))):  # which only a real complex number may be
-            raise NeedsEager("it makes a complex number of complex parts")
-        if rest or not isinstance(x, (TracedArray, TracedNumber)):
-            return python_type(x, *rest)
-        if type(x) is TracedArray and x._element_type.kind == "c" and python_type is not complex:
-            raise NeedsEager(f"it takes a complex scalar for {python_type.__name__}")
-        if type(x) is TracedArray and x.ndim:
-            if python_type is bool and x.size != 1:
-                return bool(x)
-            x.library.check_number(python_type, x)
-        number = _number(x)
-        if number.proxy.python_type is python_type:
-            return number
-        if number.proxy.python_type is complex:
-            raise TypeError(f"{python_type.__name__}() argument must be a string or a real number, not 'complex'")
-        if refuses_some("convert_number", (number.proxy, python_type)):
-            active.current().before_raising()
-        return active.current().call(prims.convert_number, (number, python_type), {})
-
-    return convert
 
 
 def _fold(comparison: str) -> Callable[..., Any]:
@@ -128,6 +86,8 @@ def _dir(x: Any) -> Any:
 def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
         return x.library.rounded(active.current(), x, ndigits)
+    if type(x) is TracedNumber and ndigits is None and x.proxy.python_type is not complex:
+        return rounded(x)
     return round(x, ndigits)
 
 
@@ -147,30 +107,10 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
     return active.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
 
 
-def _over_numbers(name: str) -> Callable[..., Any]:
-    """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
-
-    def call(*args: Any) -> Any:
-        for a in args:
-            if type(a) is TracedArray and a._element_type.kind == "c":
-                raise NeedsEager(f"it takes a complex scalar for math.{name}")
-            if type(a) is TracedArray and a.ndim:
-                a.library.check_number(float, a)
-        numbers = [float(a) if isinstance(a, np.generic) else _number(a) for a in args]
-        floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
-        values = [n.proxy if type(n) is TracedNumber else n for n in floats]
-        if refuses_some(name, values):
-            active.current().before_raising()
-        result = languages.core.method(name)(*values)
-        return TracedNumber(result) if isinstance(result, NumberProxy) else result
-
-    return call
-
-
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    float: _converted(float),
-    int: _converted(int),
-    complex: _converted(complex),
+    float: converted(float),
+    int: converted(int),
+    complex: converted(complex),
     max: _fold("gt"),
     min: _fold("lt"),
     sum: _sum,
@@ -197,11 +137,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
     **FUNCTIONALS,
+    **MATH,
 }
-for _row in ROWS:
-    _module, _, _name = _row.number.partition(".")
-    if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
-        BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,

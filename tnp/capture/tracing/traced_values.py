@@ -421,6 +421,8 @@ class TracedNumber:
             if kind is complex:
                 return getattr(np.positive(self), name).item()
             return operator.pos(self) if name == "real" else kind(0) + 0
+        if name == "is_integer" and kind is float:
+            return lambda: operator.mod(self, 1) == 0
         if not hasattr(kind, name):  # of whatever value
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)

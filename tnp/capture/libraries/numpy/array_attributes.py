@@ -91,6 +91,14 @@ def _tolist(tracer: Tracer, a: TracedArray) -> Any:
     return [_tolist(tracer, x) for x in a]
 
 
+def _is_integer(tracer: Tracer, a: TracedArray) -> Any:
+    kind = a._element_type.kind
+    if not a.scalar or kind in "bc":
+        name = f"numpy.{a.dtype.type.__name__}" if a.scalar else "numpy.ndarray"
+        raise AttributeError(f"'{name}' object has no attribute 'is_integer'")
+    return True if kind in "iu" else _item(tracer, a) % 1 == 0
+
+
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "__copy__": lambda tracer, a: a.copy(),
     "__deepcopy__": lambda tracer, a: a.copy(),
@@ -98,6 +106,7 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "sort": _sort,
     "partition": _partition,
     "put": _put,
+    "is_integer": _is_integer,
     "item": _item,
     "tolist": _tolist,
     "to_device": _to_device,

@@ -20,6 +20,7 @@ from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
+from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
@@ -313,7 +314,7 @@ class NumpyLibrary(Operators, Subscripts):
             name = a.dtype.type.__name__ if a.scalar else "ndarray"
             raise TypeError(f"type numpy.{name} doesn't define __round__ method")
         if digits is None:
-            return round(a.known_scalar("round()"))
+            return rounded(a)
         return tracer.call(lnp.round, (a, digits), {})
 
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:

@@ -461,3 +461,8 @@ def test_what_is_no_array_is_equal_to_nothing():
         return np.array_equal(ragged, ragged), np.array_equiv(x, ragged), np.array_equal([x, x], [x, x])
 
     assert tnp.jit(f, strict=True)(X) == f(X) == (False, False, True)
+
+
+@pytest.mark.parametrize("lengths", [np.zeros(0), np.zeros(0, int), np.zeros((0, 2))])
+def test_no_lengths(lengths):
+    check(lambda n: (np.zeros(n), np.full(n, 2), np.ones(1).reshape(n)), lengths)

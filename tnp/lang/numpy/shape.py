@@ -43,6 +43,8 @@ __all__ = [
 
 def shape_argument(x: Any) -> Shape:
     """A shape as NumPy takes it: an integer or a sequence of them; sizes stay sizes. Raises ``TypeError`` for a bool."""
+    if isinstance(x, TensorProxy) and x.ndim and type(x.shape[0]) is int and not x.shape[0]:
+        return ()  # a sequence of nothing, of whatever dtype
     if isinstance(x, TensorProxy) and x.ndim == 1 and x.dtype.kind in "iu":
         raise NeedsValue("a shape is a value that is known only when the program runs", array=x)
     return tuple(_length(d) for d in x) if isinstance(x, (tuple, list, range)) else (_length(x),)

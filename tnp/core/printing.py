@@ -257,7 +257,8 @@ def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:
     sym = bsym.sym
     if sym.executor is None or sym.fn is None:
         return call
-    is_own = str(getattr(sym.fn, "__module__", "")).startswith("tnp.")
+    module = str(getattr(sym.fn, "__module__", ""))
+    is_own = module.startswith("tnp.") or module in ("builtins", "cmath", "math", "_operator")
     if is_own and not check.enabled():
         return call
     if not bsym.flat_outputs and (

@@ -430,7 +430,10 @@ def _print_concatenate(context: dict[str, Any], arrays: Any, dim: int) -> str:
 
 @_expression("item")
 def _print_item(context: dict[str, Any], a: Any) -> str:
-    return f"{a.name}.item()"
+    if not a.scalar:
+        return f"{a.name}.item()"
+    kinds = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+    return f"{kinds[a.dtype.kind]}({a.name})"  # takes a fifth of the time of a scalar's item()
 
 
 @_expression("iota")

@@ -36,6 +36,8 @@ from tnp.testing import assert_same
 KEPT = 2
 #: what takes less time eagerly tells nothing
 LEAST_SECONDS = 3e-6
+#: calls with other values
+OTHERS = 6
 #: calls before a jitted function is timed
 WARM_CALLS = 40
 #: bytes of arguments that are copied
@@ -208,6 +210,31 @@ def warm_up(f: Callable[..., Any], args: Any, kwargs: Any) -> None:
             return
 
 
+def varied(x: Any, k: int) -> Any:
+    """Arguments with slightly larger floating-point numbers."""
+    if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
+        return type(x)(varied(y, k) for y in x)
+    if type(x) is dict:
+        return {name: varied(y, k) for name, y in x.items()}
+    is_float = type(x) is float or (isinstance(x, np.floating) or (type(x) is np.ndarray and x.dtype.kind == "f"))
+    if not is_float:
+        return x
+    factor = 1 + k * 2.0**-12
+    return x * x.dtype.type(factor) if isinstance(x, (np.ndarray, np.floating)) else x * factor
+
+
+def with_other_values(function: Any, jitted: Any, args: Any, kwargs: Any) -> tuple[int, str]:
+    """How many programs calls with other values make, and what is wrong with their results."""
+    before = tnp.cache_info(jitted).misses
+    for k in range(1, OTHERS + 1):
+        others = varied(args, k), varied(kwargs, k)
+        expected, left = outcome(function, *others, 20)
+        found, mine = outcome(jitted, *others, 120)
+        if expected is not TooLong and not (is_same(found, expected) and is_same(mine, left)):
+            return 0, f"{found!r:.300} instead of {expected!r:.300}"
+    return tnp.cache_info(jitted).misses - before, ""
+
+
 def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -> dict[str, Any] | None:
     """A row of the table; ``None`` for calls that cannot be judged: they raise, differ from time to time, or take no time."""
     expected, left = outcome(function, args, kwargs, 20)
@@ -233,6 +260,10 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
             if row.get("first") is None:
                 row["first"] = time.perf_counter() - start
         warm_up(jitted, args, kwargs)
+        row["programs"], wrong = with_other_values(function, jitted, args, kwargs)
+        if wrong:
+            row |= {"kind": "wrong", "reason": f"with other values: {wrong}"}
+            return row
     row["jitted"] = seconds_of(jitted, args, kwargs, seconds)
     for w in caught:
         if issubclass(w.category, tnp.InternalErrorWarning):
@@ -295,7 +326,7 @@ def main() -> None:
             rows.append(row)
             ratio = row["eager"] / row["jitted"] if "jitted" in row else math.nan
             print(
-                f"{row['kind']:15} {ratio:8.2f} {row['eager'] * 1e6:10.1f} us  {name}  {row['reason'][-200:]}",
+                f"{row['kind']:15} {ratio:8.2f} {row['eager'] * 1e6:10.1f} us  {row.get('programs', 0)}  {name}  {row['reason'][-200:]}",
                 flush=True,
             )
     counts = Counter(row["kind"] for row in rows)

@@ -70,7 +70,7 @@ class NumberProxy(Proxy):
     computed of symbolic sizes has their ``relations``: see :class:`tnp.core.symbols.Relations`.
     """
 
-    __slots__ = ("bound", "form", "low", "origin", "python_type", "relations", "text", "value")
+    __slots__ = ("bound", "form", "is_of_float", "low", "origin", "python_type", "relations", "text", "value")
 
     def __init__(
         self,
@@ -86,6 +86,8 @@ class NumberProxy(Proxy):
         self.bound = bound
         self.low = low
         self.form: Linear | None = None
+        #: whether an integer is computed of a float: it is another one in most calls
+        self.is_of_float = False
         self.relations: Relations | None = None
         #: the expression of a number with relations, over the prologue's names; and the operation and its arguments, if it is computed
         self.text = ""
@@ -97,6 +99,12 @@ class NumberProxy(Proxy):
     def __str__(self) -> str:
         """What messages of errors say: the value in the call being traced, where it is known."""
         return repr(self) if self.value is None else str(self.value)
+
+    def without_value(self) -> NumberProxy:
+        """The same number, of which the trace does not know the value."""
+        made = NumberProxy(self.name, self.python_type, None, self.bound, self.low)
+        made.form = self.form
+        return made
 
     def known(self) -> bool | int | float | complex:
         """The value, on which the trace then depends (a guard compares it at each call, or the trace specializes on it).

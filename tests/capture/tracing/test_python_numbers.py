@@ -100,3 +100,25 @@ def test_other_numbers_of_arguments():
     ):
         for value in (0.5, 2.0):
             assert_same(outcome(tnp.jit(f), value), outcome(f, value))
+
+
+def looked_up(x, t):
+    i = int(t * 4)
+    rest = t * 4 - i
+    return x[i] * (1 - rest) + x[i + 1] * rest
+
+
+def stored(x, t):
+    x[int(t * 4)] += 1
+    x[math.floor(t * 3),] = 2
+    return x.reshape(2, -1)[round(t), int(t * 2)]
+
+
+@pytest.mark.parametrize("f", [looked_up, stored])
+def test_indices_that_are_computed_of_floats(f):
+    jitted = tnp.jit(f, strict=True)
+    for t in (0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 0.05, -0.3, 30.0, 1e30, math.inf, math.nan):
+        mine, eagers = np.arange(6.0) ** 2, np.arange(6.0) ** 2
+        assert_same(outcome(lambda x: jitted(x, t), mine), outcome(lambda x: f(x, t), eagers), what=f"at {t}")
+        assert_same(mine, eagers, what=f"at {t}")
+    assert len(programs_of(jitted)) == 1

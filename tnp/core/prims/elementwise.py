@@ -96,6 +96,7 @@ def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[An
             _check_bits(row.name, *values)
         value = function(*values)
         result = NumberProxy(None, type(value), value)
+        result.is_of_float = any(isinstance(a, NumberProxy) and a.is_of_float for a in args)
         intervals.note_result(result, row.name, args)
         symbols.note_relations(result, row.name, args)
         return result
@@ -253,6 +254,7 @@ def convert_number(a: Number, /, python_type: type) -> NumberProxy:
     """``python_type(a)`` of a Python number: ``int``, ``float``, ``bool`` or ``complex``."""
     value = a.value if isinstance(a, NumberProxy) else a
     made = NumberProxy(None, python_type, None if value is None else python_type(value))
+    made.is_of_float = python_type is int and isinstance(a, NumberProxy) and a.python_type is float
     if python_type is int and made.value is not None:
         symbols.note_relations(made, "int", (a,))
     return made

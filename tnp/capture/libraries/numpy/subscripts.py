@@ -158,20 +158,23 @@ def _with_scalars(tracer: Tracer, key: Any) -> Any:
     return key
 
 
-def _static_key(tracer: Tracer, key: Any) -> Any:
-    """Numbers of a key that are known become ints, so that the key reads as the user wrote it."""
+def _static_key(tracer: Tracer, key: Any, *, in_slice: bool = False) -> Any:
+    """Numbers of a key that are known become ints, so that the key reads as the user wrote it; but for an index that is computed of a
+    float, of which a program would be made for each value."""
     kind = type(key)
     if kind is tuple:
         return tuple([_static_key(tracer, k) for k in key])
     if kind is TracedEither and key.python_type is int and key.scalar.dtype.kind in "iu":
         return _static_key(tracer, key.scalar)  # a number and a scalar are the same index
     if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
+        if key.proxy.is_of_float and key.proxy.python_type is int and not in_slice:
+            return TracedNumber(key.proxy.without_value())
         return key if symbols.is_symbol(key.proxy) else key.proxy.known()
     if kind is TracedArray and key.scalar and key._element_type.kind in "iu":
         known = tracer.known_scalar(key)
         return key if known is None else int(known)
     if kind is slice:
-        return slice(*(_static_key(tracer, x) for x in (key.start, key.stop, key.step)))
+        return slice(*(_static_key(tracer, x, in_slice=True) for x in (key.start, key.stop, key.step)))
     if isinstance(key, np.integer) and kind is not TracedArray:
         return int(key)
     if is_shadow(key) and hasattr(kind, "__array__"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tests.whole_programs.checks import EXECUTORS, X, check
 from tnp.testing import assert_same
 
@@ -277,3 +278,40 @@ def test_a_mask_that_shares_memory_with_what_is_written(of):
     for function in (f, g, h):
         a = np.random.default_rng(1).random((4, 4)) > 0.5
         assert_same(tnp.jit(function)(a.copy()), function(a.copy()))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_a_part_makes_has_numpys_memory_order_at_any_size():
+    def f(a, o):
+        o.made = a.T + 2
+        print(end="")
+        o.other = a
+        for row in o.other:
+            row[[-1]]
+        return o.made.reshape(-1)
+
+    jitted = tnp.jit(f)
+    for shape in ((5, 1, 2), (4, 1, 4), (6, 1, 3)):
+        mine, eagers = SimpleNamespace(), SimpleNamespace()
+        with not_compiled_whole():
+            got = jitted(np.ones(shape), mine)
+        assert_same(got, f(np.ones(shape), eagers))
+        assert not np.shares_memory(got, mine.made)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_at_writes_before_it_raises():
+    def f(a, x):
+        with np.errstate(all="raise"):
+            np.add.at(a, 1, x)
+
+    for x in (np.inf, 3.0):
+        mine, eagers = np.arange(4, dtype="i1"), np.arange(4, dtype="i1")
+        outcomes = []
+        for g, a in ((tnp.jit(f), mine), (f, eagers)):
+            try:
+                outcomes.append(g(a, x))
+            except FloatingPointError:
+                outcomes.append("raises")
+        assert outcomes[0] == outcomes[1]
+        assert_same(mine, eagers)

@@ -31,6 +31,7 @@ from tnp.capture.objects.shadows import (
     stored_attributes,
 )
 from tnp.capture.objects.twins import class_of
+from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
@@ -40,7 +41,7 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, TracedSize
 from tnp.capture.tracing.tracer import Tracer
-from tnp.core import languages, prims, pytree
+from tnp.core import languages, prims, pytree, sizes, symbols
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import AmbiguousView, LosesStores, NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
@@ -158,6 +159,7 @@ def _capture_trace(
 ) -> Captured:
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
+    inputs.keeps_layout = is_part(function)
     before = active.set_current(tracer)
     language = languages.set_current(NUMPY.language)
     try:
@@ -321,10 +323,19 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
         return value
     if x.storage in inputs.subclassed and not x.scalar:
         raise NeedsEager("it returns a memmap, or a view of one")
+    if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
+        _keep_layout(value)
     is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name
     if value.scalar or (not is_view and inputs.array_objects.setdefault(value.name, x) is x):
         return value
     return view_of_all(value)
+
+
+def _keep_layout(value: TensorProxy) -> None:
+    """Has a part that is not in C order compiled for the sizes that it has: programs for any size make all results in C order, and the
+    part behind may see the difference, for a reshape is a view or not."""
+    if all(symbols.value_of(n) is not None for n in value.shape):
+        sizes.concrete(value.shape, "a part")
 
 
 #: kinds of values that are returned as they are

@@ -63,6 +63,8 @@ class Inputs:
         self.prologue: Prologue = prologue
         self.storages: list[Storage] = []
         self._constant_numbers = False
+        #: whether results have NumPy's memory order, which those who get them may see
+        self.keeps_layout = False
         #: the expression that fetches each input proxy
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []

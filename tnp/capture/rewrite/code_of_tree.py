@@ -77,6 +77,11 @@ def function_of(
     return made
 
 
+def is_part(f: Any) -> bool:
+    """Whether a function is a part of one, which :func:`function_of` made."""
+    return type(f) is types.FunctionType and f.__code__ in _made
+
+
 def compiled(
     node: Any, f: types.FunctionType, added: tuple[str, ...], *, has_places: bool = False, is_part: bool = False
 ) -> types.CodeType | None:

@@ -119,6 +119,8 @@ class NumpyLibrary(Operators, Subscripts):
         return info is not None and info.returns not in VIEWS and info.returns != "update"
 
     def before_update(self, symbol: Symbol, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        if symbol.id == "ufunc.at" and active.current().raising:
+            raise NeedsEager("it computes in place under np.errstate(…='raise'), where NumPy writes before it raises")
         if symbol.id == "numpy.copyto":
             where = kwargs.get("where", args[3] if len(args) > 3 else True)
             check_mask(args[0], where)

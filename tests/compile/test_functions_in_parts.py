@@ -1,11 +1,13 @@
 """Functions of all kinds that are called by what Python runs: they do what they do eagerly."""
 
+import contextlib
 import functools
 
 import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 special = pytest.importorskip("scipy.special")
@@ -206,3 +208,20 @@ def test_a_name_that_a_later_call_rebinds_is_read_before():
         log = []
         found.append(([g(np.ones(3), log) for _ in range(3)], log))
     assert_same(found[1], found[0])
+
+
+def test_a_context_manager_that_swallows_an_error_leaves_what_was_bound_before():
+    def f(x, log):
+        with contextlib.suppress(ValueError):
+            a = np.sin(x) * 2 + 1
+            b = a * 3
+            np.concatenate([a, np.ones((2, 2))])
+        with np.errstate(all="ignore"):
+            c = a * 2 + 1
+        log.append(memoryview(a))
+        return b, c
+
+    jitted = tnp.jit(f)
+    with not_compiled_whole():
+        for _ in range(3):
+            assert_same(jitted(np.ones(2), []), f(np.ones(2), []))

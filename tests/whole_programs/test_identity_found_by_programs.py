@@ -315,3 +315,42 @@ def test_at_writes_before_it_raises():
                 outcomes.append("raises")
         assert outcomes[0] == outcomes[1]
         assert_same(mine, eagers)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_out_that_is_written_while_a_view_of_it_is_read():
+    def joined(x):
+        return np.concatenate([x[1:], x[:1]], out=x)
+
+    def stacked(x):
+        return np.stack([x[1:3], x[:2]], out=x[:4].reshape(2, 2))
+
+    def peaks(x):
+        return np.ptp(x[:6].reshape(3, 2), axis=1, out=x[1:4])
+
+    for f in (joined, stacked, peaks):
+        mine, eagers = np.arange(8.0), np.arange(8.0)
+        assert_same(tnp.jit(f)(mine), f(eagers))
+        assert_same(mine, eagers)
+    joined_apart = tnp.jit(lambda x, y: np.concatenate([x[1:], x[:1]], out=y), strict=True)
+    assert_same(joined_apart(np.arange(3.0), np.empty(3)), np.array([1.0, 2.0, 0.0]))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("values", [range(2), [1.0, 2.0], (3.0,) * 3])
+def test_a_masked_store_in_a_branch_that_raises_keeps_what_was_stored_before(values):
+    def f(x, kept, flag):
+        x[:-1] = 1.5
+        kept["x"] = x
+        if flag.max() > 0:
+            x[x % 2 == 0] = values
+        return x
+
+    outcomes = []
+    for g in (tnp.jit(f), f):
+        x, kept = np.arange(8.0), {}
+        x[-1] = 4
+        with pytest.raises(ValueError, match="boolean array indexing"):
+            g(x, kept, np.array([0, 1]))
+        outcomes.append((x.tolist(), kept.get("x") is x))
+    assert outcomes[0] == outcomes[1]

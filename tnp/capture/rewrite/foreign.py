@@ -248,6 +248,18 @@ def _read_by(nodes: Iterable[ast.AST]) -> set[str]:
     return set().union(*map(reads, nodes))
 
 
+#: context managers that let errors pass
+_LETTING_ERRORS_PASS = frozenset(
+    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
+)
+
+
+def _lets_errors_pass(item: ast.withitem) -> bool:
+    """Whether a context manager is known to let errors pass, by what its maker is called."""
+    maker = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    return getattr(maker, "attr", getattr(maker, "id", None)) in _LETTING_ERRORS_PASS
+
+
 class Normalizer:
     """Step 1: foreign expressions in statements of their own; compound statements that hold foreign ones, or jump, are opened."""
 
@@ -376,7 +388,7 @@ class Normalizer:
         elif not isinstance(s, (ast.Try, ast.Match)):
             return s
         around = self._watched
-        if isinstance(s, ast.Try):
+        if isinstance(s, ast.Try) or (isinstance(s, ast.With) and not all(map(_lets_errors_pass, s.items))):
             self.watched_in[id(s)] = self._read_after_an_error(s)
             self._watched |= self.watched_in[id(s)]
         for name in ("body", "orelse", "finalbody"):
@@ -387,8 +399,10 @@ class Normalizer:
             part.body = self.block(part.body)
         return s
 
-    def _read_after_an_error(self, s: ast.Try) -> frozenset[str]:
-        """The names that may be read after an error in the body of a ``try``."""
+    def _read_after_an_error(self, s: ast.Try | ast.With) -> frozenset[str]:
+        """The names that may be read after an error in the body of a ``try``, or of a ``with`` that may swallow it."""
+        if isinstance(s, ast.With):
+            return frozenset(self.names.read_outside(s))
         found = set().union(*map(reads, (*s.handlers, *s.finalbody)))
         if not all(isinstance(h.body[-1], (ast.Return, ast.Raise)) for h in s.handlers):
             found |= self.names.read_outside(s)

@@ -25,6 +25,8 @@ __all__ = ["call_with_out", "without_out"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
+#: functions that write to ``out=`` while they still read their arguments
+_WRITING_EARLY = (lnp.concatenate, lnp.ptp, lnp.stack)
 #: functions that refuse ``dtype=`` beside ``out=``
 _NO_DTYPE_BESIDE = (lnp.concatenate, lnp.stack)
 
@@ -67,6 +69,8 @@ def call_with_out(
         raise NeedsEager(out.refused)
     if symbol in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
         raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
+    if symbol in _WRITING_EARLY and any(_shares(arrays[0], x) for x in (*args, *kwargs.values())):
+        raise NeedsEager(f"{symbol.name} writes to out= while it reads a view of it")
     if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": arrays[0].dtype}
     where = kwargs.get("where", True) if out.converts else True
@@ -96,6 +100,13 @@ def call_with_out(
         tracer.store(target, value, by_element=False)
     stored = tuple(value if target is None else target for target, value in zip(targets, results))
     return stored if len(stored) > 1 else stored[0]
+
+
+def _shares(target: Any, x: Any) -> bool:
+    """Whether an argument, or an item of it, is a view of what ``target`` is one of."""
+    if isinstance(x, (tuple, list)):
+        return any(_shares(target, y) for y in x)
+    return type(x) is TracedArray and type(target) is TracedArray and x.storage is target.storage
 
 
 def _computed_everywhere(

@@ -68,7 +68,7 @@ class Subscripts(Library):
             return
         for part in key if type(key) is tuple else (key,):
             check_mask(a, part)
-        if not (is_fitting_mask(a, key) and (_rank(value) == 0)):
+        if not (is_fitting_mask(a, key) and _is_single(value)):
             tracer.before_raising()
         key_value = tracer.value(key, {})
         # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
@@ -204,7 +204,14 @@ def _rank(x: Any) -> int:
     """The number of dimensions of an operand; nested sequences have some."""
     if type(x) is TracedArray:
         return len(x.shape_)
-    return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
+    return 1 if isinstance(x, (list, tuple, range)) else x.ndim if isinstance(x, np.ndarray) else 0
+
+
+def _is_single(x: Any) -> bool:
+    """Whether ``x`` is a number, or an array without dimensions."""
+    if type(x) is TracedArray:
+        return not x.shape_
+    return type(x) in (bool, int, float, complex, TracedNumber) or isinstance(x, np.generic)
 
 
 def _keeps_dimension(part: Any) -> bool:

@@ -354,3 +354,11 @@ def test_a_masked_store_in_a_branch_that_raises_keeps_what_was_stored_before(val
             g(x, kept, np.array([0, 1]))
         outcomes.append((x.tolist(), kept.get("x") is x))
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_views_of_arrays_that_are_made_where_tnp_does_not_see_it_are_new_in_each_call():
+    jitted = tnp.jit(lambda x: (np.squeeze(np.float64(6).reshape(1).flat[::2]), x + 1))
+    first = jitted(X)[0]
+    first[...] = 99
+    assert jitted(X)[0] == 6

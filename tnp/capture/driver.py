@@ -323,6 +323,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
         return value
     if x.storage in inputs.subclassed and not x.scalar:
         raise NeedsEager("it returns a memmap, or a view of one")
+    if x.storage in inputs.captured and not x.scalar:
+        raise NeedsEager("it returns a view of an array that was not made by a function that tnp traces")
     if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
         _keep_layout(value)
     is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name

@@ -112,7 +112,7 @@ class Inputs:
         #: by the name of its value, an array: its memory, its storage, and the expression of the memory
         self._arrays: dict[str, tuple[np.ndarray[Any, Any] | Extent, Storage, str]] = {}
         self._scalars: dict[str, Any] = {}
-        self._captured: list[Storage] = []
+        self.captured: list[Storage] = []
 
     def name_of(self, source: Source) -> str:
         return self.trace.add_name(_identifier(source.description))
@@ -473,7 +473,7 @@ class Inputs:
         known = id(value) in self._by_identity
         handle = lift_array(self, value, Source(name, "captured array"))
         if not known:
-            self._captured.append(handle.storage)
+            self.captured.append(handle.storage)
         return handle
 
     def constant_of_library(self, value: Any) -> Any:
@@ -485,7 +485,7 @@ class Inputs:
         known = id(value) in self._by_identity
         lifted = library.lift(self, value, Source(self.prologue.constant(value, "value"), "captured value"))
         if not known and type(lifted) is TracedArray:
-            self._captured.append(lifted.storage)
+            self.captured.append(lifted.storage)
         return lifted
 
     def value_of(self, a: TracedArray) -> Any:
@@ -512,7 +512,7 @@ class Inputs:
 
     def finish(self, used: set[str]) -> None:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
-        if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
+        if any(s.dirty for s in self.captured):  # it may be one that each call makes anew
             raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
         self.functions.finish(self.same.values())
         self._guard_identities()

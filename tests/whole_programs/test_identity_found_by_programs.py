@@ -1,5 +1,6 @@
 """Identity, aliasing and layout of arrays that random programs of the whole language (``tests/fuzzing/run.py``) found to be wrong."""
 
+import functools
 import itertools
 from types import SimpleNamespace
 
@@ -362,3 +363,36 @@ def test_views_of_arrays_that_are_made_where_tnp_does_not_see_it_are_new_in_each
     first = jitted(X)[0]
     first[...] = 99
     assert jitted(X)[0] == 6
+
+
+def test_builtins_that_others_call():
+    def f(x):
+        mixed = [x, x[0], 1.5, (1, 2)]
+        numbers = [list(map(float, x)), list(filter(bool, x)), sorted([x[1], x[0]], key=float), list(map(round, x))]
+        folded = (
+            functools.reduce(max, x.tolist()),
+            list(itertools.accumulate(x.tolist(), min)),
+            [t("3") for t in (int, float)],
+        )
+        grouped = (
+            [k for k, _ in itertools.groupby([1, 1.5, x], type)],
+            list(itertools.starmap(isinstance, [(x, np.ndarray)])),
+        )
+        return list(map(type, mixed)), list(map(len, [x, (1, 2)])), numbers, folded, grouped
+
+    check(f, (X,))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_list_whose_items_were_lifted_on_trial():
+    kept = []
+
+    def f(x, y):
+        kept.append(np.broadcast_arrays(x, 0.25)[1])
+        if y < 0 or kept[-1].all():
+            return len(kept)
+        return None
+
+    jitted = tnp.jit(f)
+    with not_compiled_whole():
+        assert [jitted(np.ones(6 - k), np.float64(k)) for k in range(4)] == [1, 2, 3, 4]

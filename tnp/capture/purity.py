@@ -25,7 +25,14 @@ from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_u
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import CountsReferences, NeedsEager
 
-__all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]
+__all__ = [
+    "CALLING_AT_ONCE",
+    "check_library_call",
+    "check_on_trial",
+    "is_impure",
+    "looks_at_values",
+    "takes_functions",
+]
 
 #: modules whose functions and classes do nothing but give a result, and whose objects a program has to itself
 _PURE_MODULES = frozenset(
@@ -73,6 +80,13 @@ _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 _CALLING: frozenset[Any] = frozenset((
     builtins.map, builtins.filter, builtins.sorted, builtins.max, builtins.min, builtins.iter, functools.reduce, functools.cmp_to_key, np.vectorize, np.frompyfunc,
     *(f for f in vars(itertools).values() if callable(f)),
+))  # fmt: skip
+
+
+#: those that call them, and give them to nobody
+CALLING_AT_ONCE: frozenset[Any] = frozenset((
+    builtins.map, builtins.filter, builtins.sorted, functools.reduce, itertools.accumulate, itertools.dropwhile, itertools.filterfalse,
+    itertools.groupby, itertools.starmap, itertools.takewhile,
 ))  # fmt: skip
 
 

@@ -378,11 +378,21 @@ class Inputs:
         made: Any = []
         if not isinstance(value, tuple):  # it may hold itself
             self._by_identity[id(value)] = (value, made, e)
-        made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
+        with self._forgotten_if_it_fails(value):
+            made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if isinstance(value, tuple):
             made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
         self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
         return made
+
+    @contextmanager
+    def _forgotten_if_it_fails(self, value: Any) -> Iterator[None]:
+        """Around lifting the items of a container, which may be given up on trial, and tried again."""
+        try:
+            yield
+        except BaseException:
+            self._by_identity.pop(id(value), None)
+            raise
 
     def _lift_growing(self, value: list[Any], source: Source) -> GrowingList:
         self.prologue.guard(f"type({source.expression}) is list", f"{source.description} is a list")
@@ -401,10 +411,12 @@ class Inputs:
         )
         made: dict[Any, Any] = {}
         self._by_identity[id(value)] = (value, made, e)
-        for k, v in value.items():
-            key = self._key(k)
-            lifted = k if type(k) in PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
-            made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
+        with self._forgotten_if_it_fails(value):
+            for k, v in value.items():
+                key = self._key(k)
+                of_key = Source(key, f"a key of {source.description}")
+                lifted = k if type(k) in PLAIN_KEYS else self._lift_key(k, of_key)
+                made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
         self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value, True))
         return made
 
@@ -572,24 +584,15 @@ class Inputs:
         )
 
 
+#: names that programs use
+_TAKEN = frozenset("np prims dtypes devices views lnp slice bool int float complex math".split())
+
+
 @functools.lru_cache(1_000)
 def _identifier(description: str) -> str:
     name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
-    return name if name.isidentifier() and not _taken(name) else f"x_{name}" if name else "x"
-
-
-def _taken(name: str) -> bool:
-    return keyword.iskeyword(name) or name in (
-        "np",
-        "prims",
-        "dtypes",
-        "devices",
-        "views",
-        "lnp",
-        "slice",
-        "float",
-        "math",
-    )
+    is_free = name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
+    return name if is_free else f"x_{name}" if name else "x"
 
 
 def _a(kind: type) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import importlib.util
 import inspect
@@ -32,7 +31,15 @@ from tnp.capture.objects.namespaces import attribute, builtin, check_owner, impo
 from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
-from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
+from tnp.capture.purity import (
+    CALLING_AT_ONCE,
+    check_library_call,
+    check_on_trial,
+    is_impure,
+    looks_at_values,
+    takes_functions,
+)
+from tnp.capture.rewrite.bytecode import compares_objects, handles_errors, outside_names
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
@@ -292,6 +299,8 @@ class Runtime(ControlFlow):
             tracer.inputs.functions.check((*args, *kwargs.values()))
         else:
             args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
+            if f in CALLING_AT_ONCE:
+                args, kwargs = tuple(map(_hooked_builtin, args)), {k: _hooked_builtin(v) for k, v in kwargs.items()}
         if isinstance(f, type) and _looks_into_arguments(f):
             args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_traced((args, tuple(kwargs.values()))) or any(map(is_stand_in, (*args, *kwargs.values()))):
@@ -496,6 +505,14 @@ def hooked(x: Any) -> Any:
     return x
 
 
+def _hooked_builtin(x: Any) -> Any:
+    """``x``, which a function is given to call: a builtin that means something else for traced values as what it means for them."""
+    if x is None or type(x) not in (type, types.BuiltinFunctionType, types.FunctionType) or x not in BUILTINS:
+        return x
+    call = active.current().runtime.call
+    return lambda *args: call(x, *args)
+
+
 def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -> None:
     """Guards what ``f``, into which no hooks can be put, reads beside its arguments.
 
@@ -505,12 +522,12 @@ def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -
     seen.add(f)
     if active.current().inputs.prologue.relations.symbols:
         raise NeedsEager(f"{f.__name__} may give sizes to functions in C, and its source cannot be had")
-    if _compares_objects(f.__code__):
+    if compares_objects(f.__code__):
         raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
-    if _handles_errors(f.__code__):
+    if handles_errors(f.__code__):
         raise NeedsEager(f"{f.__name__} has a try or a with statement, and its source cannot be had")
     runtime = Runtime(f)
-    for operation, name in sorted(_outside_names(f.__code__)):
+    for operation, name in sorted(outside_names(f.__code__)):
         if name == "random":
             raise NeedsEager(f"{f.__name__} may draw random numbers, and its source cannot be had")
         value = runtime.cells[name].cell_contents if name in runtime.cells else f.__globals__.get(name, _MISSING)
@@ -544,43 +561,6 @@ def _is_known_namespace(x: Any) -> bool:
     if isinstance(x, types.ModuleType):
         return x.__name__.partition(".")[0] in ("numpy", "math", "cmath", "torch", "operator")
     return not isinstance(x, type) or is_library_class(x) or x.__module__ == "builtins"
-
-
-@functools.lru_cache(maxsize=1024)
-def _compares_objects(code: types.CodeType) -> bool:
-    """Whether ``code`` tells objects apart by ``is``, other than from ``None``, or by their classes."""
-    instructions = list(dis.get_instructions(code))
-    for at, instruction in enumerate(instructions):
-        if instruction.opname == "IS_OP":
-            before = instructions[at - 1]
-            if before.argval is not None and before.argval != "__class__":
-                return True
-    return any(_compares_objects(c) for c in code.co_consts if isinstance(c, types.CodeType))
-
-
-@functools.lru_cache(maxsize=1024)
-def _handles_errors(code: types.CodeType) -> bool:
-    """Whether ``code`` has a ``try`` or a ``with`` statement."""
-    if any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for i in dis.get_instructions(code)):
-        return True
-    return any(_handles_errors(c) for c in code.co_consts if isinstance(c, types.CodeType))
-
-
-@functools.lru_cache(maxsize=1024)
-def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
-    """The operations by which ``code`` reads or assigns global and closure names, and attributes called ``random``."""
-    found = {
-        (i.opname, i.argval)
-        for i in dis.get_instructions(code)
-        if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL")
-        or (i.opname in ("LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE") and i.argval in code.co_freevars)
-        or i.opname == "LOAD_NAME"  # in the body of a class
-        or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval == "random")
-    }
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= {(op, n) for op, n in _outside_names(constant) if n not in code.co_cellvars}
-    return found
 
 
 _NUMPY_TYPES = frozenset(

@@ -16,7 +16,7 @@ from tnp.capture.control_flow.deferred_return import waits
 from tnp.capture.control_flow.liveness import PREFIX, bound_names
 from tnp.capture.rewrite.ast_utils import parts_of, statements_in, walk
 
-__all__ = ["bound_before", "hook_unsure_names", "parameters_of"]
+__all__ = ["bound_before", "hook_unsure_names", "lets_errors_pass", "parameters_of"]
 
 #: what is surely bound behind a statement that never gets there
 _NOWHERE = None
@@ -40,6 +40,20 @@ def parameters_of(function: Any) -> set[str]:
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
     return {x.arg for x in every if x is not None}
+
+
+#: context managers that let errors pass
+_LETTING_ERRORS_PASS = frozenset(
+    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
+)
+
+
+def lets_errors_pass(item: ast.withitem) -> bool:
+    """Whether a context manager is known to let errors pass, by what its maker is called."""
+    maker: Any = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    if isinstance(maker, ast.Call) and maker.args:  # it is looked up
+        maker = maker.args[0]
+    return getattr(maker, "attr", getattr(maker, "id", None)) in _LETTING_ERRORS_PASS
 
 
 def hook_unsure_names(function: Any, runtime: str) -> None:
@@ -93,7 +107,8 @@ class _Hooks:
             for item in s.items:
                 item.context_expr = self._read(item.context_expr, sure)
                 sure |= bound_names([item.optional_vars] if item.optional_vars is not None else [])
-            return self.block(s.body, sure)
+            inside = self.block(s.body, sure)
+            return inside if all(map(lets_errors_pass, s.items)) else sure
         if isinstance(s, (ast.Try, getattr(ast, "TryStar", ast.Try))):
             return self._try(s, sure)
         if isinstance(s, ast.Match):

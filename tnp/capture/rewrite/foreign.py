@@ -13,7 +13,7 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.definite_assignment import bound_before, parameters_of
+from tnp.capture.control_flow.definite_assignment import bound_before, lets_errors_pass, parameters_of
 from tnp.capture.control_flow.liveness import PREFIX, bound_names, has_jump, own_nodes
 from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, statements_in, walk
 
@@ -248,18 +248,6 @@ def _read_by(nodes: Iterable[ast.AST]) -> set[str]:
     return set().union(*map(reads, nodes))
 
 
-#: context managers that let errors pass
-_LETTING_ERRORS_PASS = frozenset(
-    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
-)
-
-
-def _lets_errors_pass(item: ast.withitem) -> bool:
-    """Whether a context manager is known to let errors pass, by what its maker is called."""
-    maker = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
-    return getattr(maker, "attr", getattr(maker, "id", None)) in _LETTING_ERRORS_PASS
-
-
 class Normalizer:
     """Step 1: foreign expressions in statements of their own; compound statements that hold foreign ones, or jump, are opened."""
 
@@ -388,7 +376,7 @@ class Normalizer:
         elif not isinstance(s, (ast.Try, ast.Match)):
             return s
         around = self._watched
-        if isinstance(s, ast.Try) or (isinstance(s, ast.With) and not all(map(_lets_errors_pass, s.items))):
+        if isinstance(s, ast.Try) or (isinstance(s, ast.With) and not all(map(lets_errors_pass, s.items))):
             self.watched_in[id(s)] = self._read_after_an_error(s)
             self._watched |= self.watched_in[id(s)]
         for name in ("body", "orelse", "finalbody"):

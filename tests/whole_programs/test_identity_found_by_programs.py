@@ -396,3 +396,27 @@ def test_a_list_whose_items_were_lifted_on_trial():
     jitted = tnp.jit(f)
     with not_compiled_whole():
         assert [jitted(np.ones(6 - k), np.float64(k)) for k in range(4)] == [1, 2, 3, 4]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    "make", [lambda: np.arange(6.0) + 1, lambda: np.arange(12.0)[::2], lambda: np.asfortranarray(np.eye(3))]
+)
+def test_flat_iterators_give_elements_as_they_are_then(make):
+    def doubled(x):
+        found = []
+        for q in x.flat:
+            x *= 2
+            found.append(q)
+        return found, q
+
+    def added(x):
+        elements = iter(x.flat)
+        first = next(elements)
+        x += 1
+        return first, next(elements), list(x.flat)
+
+    for f in (doubled, added):
+        mine, eagers = make(), make()
+        assert_same(tnp.jit(f)(mine), f(eagers))
+        assert_same(mine, eagers)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["TracedFlat"]
+
+#: elements that are read one by one at most
+_MOST_ELEMENTS = 1000
 
 
 class TracedFlat:
@@ -43,7 +47,12 @@ class TracedFlat:
         return int(self.base.size)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._elements())
+        """The elements, each as it is when the iterator comes to it."""
+        if self.base.contiguous_:
+            return iter(self.base.ravel())
+        if not sizes.is_known(self.base.shape_) or self.base.size > _MOST_ELEMENTS:
+            raise NeedsEager("it iterates over the elements of an array that is not contiguous")
+        return (self.base[at] for at in np.ndindex(*self.base.shape_))
 
     def _key(self, key: Any) -> Any:
         """``key`` without a tuple around it. Raises :class:`NeedsEager` for what flat iterators take otherwise than arrays, or refuse."""

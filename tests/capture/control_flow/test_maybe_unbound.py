@@ -1,11 +1,15 @@
 """Names that a branch or a loop binds, or does not, and that are read behind it: bound, or Python's error."""
 
+import contextlib
+import warnings
+
 import numpy as np
 import pytest
 
 import tnp
 from tests.eager_checks import not_compiled_whole
 from tests.flow_checks import EXECUTORS, same_as_eager, source
+from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 
@@ -322,3 +326,37 @@ def test_parts_with_defaults_that_have_the_names_of_parameters():
     with not_compiled_whole("memoryview"):
         got = tnp.jit(f)(np.ones(3), {"factor": 2.0, "shifts": [1.0]})
     np.testing.assert_array_equal(got[0], f(np.ones(3), {"factor": 2.0, "shifts": [1.0]})[0])
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_name_that_a_statement_binds_before_it_reads_it():
+    kept = []
+
+    def f(x):
+        kept.append(memoryview(x))
+        x = np.insert((w := x) + w[...], 0, 2) * 3
+        kept.append(memoryview(x))
+        return x, w
+
+    with not_compiled_whole():
+        assert_same(tnp.jit(f)(np.ones(3)), f(np.ones(3)))
+
+
+def test_names_that_a_context_manager_may_leave_unbound():
+    def f(x, log):
+        with contextlib.suppress(ValueError):
+            y = x.view("c16") * 2
+        log.append(memoryview(x))
+        x[[7]]
+        return y
+
+    for x in (np.ones(8), np.ones(3), np.ones(9)):
+        outcomes = []
+        for g in (tnp.jit(f), f):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+                try:
+                    outcomes.append(g(x, []).tolist())
+                except (IndexError, UnboundLocalError) as error:
+                    outcomes.append(repr(error))
+        assert outcomes[0] == outcomes[1]

@@ -134,7 +134,7 @@ class _Outliner:
                 proven = (proven | reads_now) - (bound_names([s]) if isinstance(s, ast.Delete) else frozenset())
                 continue
             unbound = (_entry([s]) & reads(s) & self.names.local) - self.before[id(s)] - proven
-            if unbound and (blocks_of(s) or not unbound <= reads_now):
+            if unbound and (blocks_of(s) or not unbound <= reads_now - _named_inside(s)):
                 end()
                 out.append(s)
                 continue
@@ -272,6 +272,11 @@ def _read_surely(s: Any) -> set[str]:
             found.add(n.target.id)
         first += children(n)
     return found
+
+
+def _named_inside(s: ast.stmt) -> set[str]:
+    """The names that ``:=`` binds in a statement."""
+    return {n.target.id for n in walk([s]) if isinstance(n, ast.NamedExpr)}
 
 
 def _operations(statements: Iterable[ast.AST]) -> int:

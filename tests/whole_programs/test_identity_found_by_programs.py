@@ -420,3 +420,12 @@ def test_flat_iterators_give_elements_as_they_are_then(make):
         mine, eagers = make(), make()
         assert_same(tnp.jit(f)(mine), f(eagers))
         assert_same(mine, eagers)
+
+
+def test_elements_that_unstack_gives_are_scalars_of_the_time():
+    def f(x):
+        parts = np.unstack(x)
+        x[0] = 9
+        return parts
+
+    check(f, (np.arange(3.0),), (np.ones((2, 2)),))

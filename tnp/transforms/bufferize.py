@@ -532,13 +532,13 @@ def _may_view(b: BoundSymbol) -> bool:
 
 
 def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
-    """Whether the operation gives a scalar, which views nothing: an element of an array, as NumPy's subscripts do, or a sum."""
-    p = b.output
-    if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p, trace) != "numpy":
+    """Whether the operation gives scalars, which view nothing: elements of an array, as NumPy's subscripts do, or a sum."""
+    made = b.flat_outputs
+    if not made or not all(isinstance(p, TensorProxy) and p.scalar and kind_of(b, p, trace) == "numpy" for p in made):
         return False
     if OpTags.SUBSCRIPT in b.sym.tags or OpTags.PRODUCT in b.sym.tags:
         return True
-    return b.operation is prims.select and b.args[0].ndim == 1
+    return all(s.operation is prims.select and s.args[0].ndim == 1 for s in (b.subsymbols if len(made) > 1 else [b]))
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:

@@ -360,3 +360,20 @@ def test_names_that_a_context_manager_may_leave_unbound():
                 except (IndexError, UnboundLocalError) as error:
                     outcomes.append(repr(error))
         assert outcomes[0] == outcomes[1]
+
+
+def test_a_deleted_name_in_parts():
+    def f(x, log):
+        v = 1
+        del v
+        try:
+            log.append(memoryview(x))
+            log.append(float(x[0]) + 1)
+            for _ in range(3):
+                v  # noqa: B018
+        except NameError:
+            pass
+        return x + 1, len(log)
+
+    with not_compiled_whole():
+        assert_same(tnp.jit(f)(np.ones(3), []), f(np.ones(3), []))

@@ -16,7 +16,7 @@ from tnp.capture.control_flow.deferred_return import waits
 from tnp.capture.control_flow.liveness import PREFIX, bound_names
 from tnp.capture.rewrite.ast_utils import parts_of, statements_in, walk
 
-__all__ = ["bound_before", "hook_unsure_names", "lets_errors_pass", "parameters_of"]
+__all__ = ["bound_before", "deleted_names", "hook_unsure_names", "lets_errors_pass", "parameters_of"]
 
 #: what is surely bound behind a statement that never gets there
 _NOWHERE = None
@@ -40,6 +40,11 @@ def parameters_of(function: Any) -> set[str]:
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
     return {x.arg for x in every if x is not None}
+
+
+def deleted_names(s: ast.stmt) -> set[str]:
+    """The names that a ``del`` statement unbinds."""
+    return {n.id for n in walk([s]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
 
 
 #: context managers that let errors pass
@@ -125,7 +130,7 @@ class _Hooks:
                 hook_unsure_names(s, self.runtime)
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
-            return sure - bound_names(s.targets)
+            return sure - deleted_names(s)
         if self._is_unsure(s, sure):
             self._fields(s, sure)
         if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.capture.control_flow.definite_assignment import bound_before, parameters_of
+from tnp.capture.control_flow.definite_assignment import bound_before, deleted_names, parameters_of
 from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names, own_nodes
 from tnp.capture.rewrite.ast_utils import blocks_of, children, function_definition, walk, with_places
 from tnp.capture.rewrite.foreign import (
@@ -131,7 +131,7 @@ class _Outliner:
             if id(s) in self.by_python:
                 end()
                 out.append(self._inside(s, watched, proven))
-                proven = (proven | reads_now) - (bound_names([s]) if isinstance(s, ast.Delete) else frozenset())
+                proven = (proven | reads_now) - (deleted_names(s) if isinstance(s, ast.Delete) else frozenset())
                 continue
             unbound = (_entry([s]) & reads(s) & self.names.local) - self.before[id(s)] - proven
             if unbound and (blocks_of(s) or not unbound <= reads_now - _named_inside(s)):

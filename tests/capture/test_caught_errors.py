@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import check
+from tests.eager_checks import check, not_compiled_whole
 from tnp.testing import assert_same
 
 X = np.array([1.0, 4.0, 9.0, 0.0])
@@ -254,3 +254,52 @@ def test_a_shape_that_an_array_may_not_fit():
     for a in (np.array([1, 0, 2]), np.zeros(3, int)):
         check(f, a)
         check(unread, a)
+
+
+def test_what_stands_in_finally_is_done_after_errors_of_else_and_of_handlers():
+    def of_else(x, i):
+        try:
+            x[0] = 5
+        except ValueError:
+            pass
+        else:
+            x[i] = 3
+        finally:
+            x /= 2
+        return x
+
+    def of_a_handler(x, i):
+        try:
+            x[0] = 5
+            raise ValueError
+        except ValueError:
+            x[i] = 3
+        finally:
+            x[1] = 7
+        return x
+
+    for f in (of_else, of_a_handler):
+        for i in (np.array([1, 2]), np.array([1, 9])):
+            check(f, X, i, executors=("llvm",))
+
+
+def test_an_augmented_name_reads_what_was_bound_before_an_error():
+    def f(x, log):
+        try:
+            x = (np.sin(x), 1)
+            next(iter([]))
+        except Exception:
+            log.append(memoryview(b"a"))
+        x += (2,)
+        return x
+
+    with not_compiled_whole():
+        assert_same(tnp.jit(f)(X, []), f(X, []))
+
+
+def test_flat_stores_where_the_array_itself_says():
+    def f(x):
+        x.flat[x] = 2
+        return x
+
+    check(f, np.array([[2, 0, 1], [4, 3, 5]]), executors=("llvm",))

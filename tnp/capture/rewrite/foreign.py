@@ -196,6 +196,8 @@ class Names:
             if node is s:
                 return set()
             blocks = blocks_of(node)
+            if not blocks:
+                return reads(node)
             own = (reads(n) for n in children(node) if not any(n is b for b in blocks))
             return set().union(*own, *map(read, blocks))
 

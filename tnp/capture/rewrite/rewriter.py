@@ -37,7 +37,7 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import PREFIX, has_jump
+from tnp.capture.control_flow.liveness import PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
@@ -298,13 +298,13 @@ class _Rewriter(Transformer):
 
     def visit_Try(self, node: Any) -> Any:
         """What may raise when the program runs must not stand where the program catches it while it is traced."""
-        drops_errors = has_jump(node.finalbody)  # a ``return`` in ``finally`` drops errors of handlers, too
+        goes_on = bool(node.finalbody)  # after errors of handlers and of what stands in ``else``, too
         is_read = any(h.name for h in node.handlers)
         self.generic_visit(node)
         node.body = self._caught(node.body, is_read)
-        for handler in node.handlers if drops_errors else ():
+        for handler in node.handlers if goes_on else ():
             handler.body = self._caught(handler.body, is_read)
-        if drops_errors and node.orelse:
+        if goes_on and node.orelse:
             node.orelse = self._caught(node.orelse, is_read)
         return node
 

@@ -81,6 +81,8 @@ class TracedFlat:
         key = self._key(key)
         if key is ...:
             raise NeedsEager("a flat iterator is assigned to at an ellipsis")
+        if type(key) is TracedArray and key.storage is self.base.storage:
+            raise NeedsEager("it stores to .flat where the array itself says, which NumPy reads while it writes")
         elements = self._elements()
         if not np.isscalar(value):
             if isinstance(key, (int, np.integer)) or type(key) is TracedNumber or getattr(key, "ndim", 1) == 0:

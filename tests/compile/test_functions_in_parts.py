@@ -225,3 +225,17 @@ def test_a_context_manager_that_swallows_an_error_leaves_what_was_bound_before()
     with not_compiled_whole():
         for _ in range(3):
             assert_same(jitted(np.ones(2), []), f(np.ones(2), []))
+
+
+def test_what_a_method_is_called_of_is_computed_before_the_arguments():
+    def f(x, found):
+        y = np.sin(x) * 2 + 1
+        found.setdefault(len(found), []).append(memoryview(y).nbytes + len(found))
+        return y
+
+    mine, eagers = {}, {}
+    jitted = tnp.jit(f)
+    with not_compiled_whole():
+        for _ in range(3):
+            assert_same(jitted(np.ones(2), mine), f(np.ones(2), eagers))
+    assert mine == eagers

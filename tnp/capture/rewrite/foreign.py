@@ -439,6 +439,9 @@ class Normalizer:
         for i, (owner, key, x) in enumerate(parts[: last + 1]):
             is_function = isinstance(e, ast.Call) and i == 0
             if is_function and not self._has_foreign(x):
+                computes = isinstance(x, ast.Attribute) and calls([x.value])
+                if computes and not all(_is_trivial(y) for _, _, y in parts[1 : last + 1]):
+                    x.value = self._named(x.value)
                 continue
             if isinstance(x, (ast.Starred, ast.keyword)):
                 x.value = change(x.value) if i in foreign or not until_foreign else self._named(x.value)

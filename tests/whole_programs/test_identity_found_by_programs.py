@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -429,3 +430,31 @@ def test_elements_that_unstack_gives_are_scalars_of_the_time():
         return parts
 
     check(f, (np.arange(3.0),), (np.ones((2, 2)),))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_condition_that_writes_an_array():
+    def emptied(a):
+        a[a > 0] = 0
+        return a.sum()
+
+    def f(x):
+        n = 0
+        while emptied(x) <= 1j and n < 5:
+            n += 1
+        return n, x
+
+    check(f, (np.arange(3.0),))
+
+
+def test_products_into_arrays_that_are_not_contiguous_are_refused():
+    for out in (np.zeros((2, 2)), np.zeros((2, 4))[:, ::2]):
+        outcomes = []
+        for f in (tnp.jit(lambda x, o: np.dot(x, x, out=o)), lambda x, o: np.dot(x, x, out=o)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+                try:
+                    outcomes.append(f(np.ones((2, 2)), out).tolist())
+                except ValueError as error:
+                    outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]

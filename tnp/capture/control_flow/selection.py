@@ -24,7 +24,7 @@ from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
 from tnp.capture.control_flow.trace_cond import Branch
 from tnp.capture.control_flow.trace_loop import Loop
 from tnp.capture.rewrite.control_flow import ITEM
-from tnp.capture.speculation.regions import Region, Variables
+from tnp.capture.speculation.regions import Region, Retrace, Variables
 from tnp.capture.speculation.trials import (
     BREAK,
     CONTINUE,
@@ -134,8 +134,10 @@ class ControlFlow:
                 region.open()
                 try:
                     holds = test()
-                except NeedsEager:  # maybe only since it stands in a region
+                except (NeedsEager, Retrace) as found:  # maybe only since it stands in a region
                     region.undo()
+                    if isinstance(found, Retrace) and found.region is not region:
+                        raise
                     tries = PEELED + 1
                     continue
                 except BaseException:

@@ -466,3 +466,12 @@ def test_what_is_no_array_is_equal_to_nothing():
 @pytest.mark.parametrize("lengths", [np.zeros(0), np.zeros(0, int), np.zeros((0, 2))])
 def test_no_lengths(lengths):
     check(lambda n: (np.zeros(n), np.full(n, 2), np.ones(1).reshape(n)), lengths)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2"])
+def test_clip_keeps_what_is_equal_to_a_bound(dtype):
+    zeros = np.array([-0.0, 0.0, -1.0, 3.0, np.nan, np.inf] * 4, dtype)
+    for f in (lambda x: np.clip(x, 0, 2), lambda x: x.clip(-2.0, -0.0), lambda x: np.clip(x[::-1], 0.0, 2.0)):
+        got, expected = tnp.jit(f, strict=True)(zeros), f(zeros)
+        assert_same(got, expected)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))

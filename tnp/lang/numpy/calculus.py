@@ -366,7 +366,11 @@ def _clipped(a: TensorProxy, low: Any, high: Any) -> TensorProxy:
         return ufuncs.maximum(a, low) if high is None else ufuncs.minimum(a, high)
     operands = [x if is_scalar_like(x) else as_array(x) for x in (a, low, high)]
     dtype = result_dtype(*operands)
+    are_numbers = all(type(x) in (int, float) and x == x for x in (low, high))
     a, low, high = (as_array(x, dtype) for x in operands)
+    if are_numbers and dtype.kind == "f":  # what is equal to a bound stays, -0.0 beside 0.0
+        a = clang.where(clang.lt(a, low), low, a)
+        return clang.where(clang.gt(a, high), high, a)
     return clang.minimum(clang.maximum(a, low), high)
 
 

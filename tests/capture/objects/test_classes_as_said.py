@@ -198,3 +198,32 @@ def test_the_code_of_a_function_is_guarded():
     scaled.__code__ = other.__code__
     scaled.__defaults__ = None
     assert_same(jitted(x), function(x))
+
+
+NAMES = [
+    "__len__", "__iter__", "__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__bool__", "__call__",
+    "__array__", "__add__", "__iadd__", "__radd__", "__matmul__", "__round__", "__trunc__", "__floor__", "__complex__", "__invert__",
+    "__and__", "__divmod__", "__array_ufunc__", "__deepcopy__", "__lshift__", "__dict__", "__slots__", "__module__", "shape", "append",
+]  # fmt: skip
+VALUES = [
+    np.float64(2),
+    np.float32(2),
+    np.int64(2),
+    np.uint16(1),
+    np.bool_(1),
+    np.complex128(1),
+    np.ones(2),
+    np.array(2.0),
+    2.0,
+    3,
+    True,
+    1j,
+]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_what_traced_values_have_is_what_values_have(name):
+    for value in VALUES:
+        assert tnp.jit(lambda x: hasattr(x, name))(value) == hasattr(value, name), value
+        assert tnp.jit(lambda x: getattr(x, name, None) is None)(value) == (getattr(value, name, None) is None), value

@@ -52,6 +52,10 @@ def attribute(owner: Any, name: str) -> Any:
     if active.running() is None:
         return getattr(owner, name)
     if kind is TracedArray or kind is TracedNumber:
+        real = owner.__class__
+        if name.startswith("__") and not any(name in vars(c) for c in real.__mro__):
+            of_numpy = f"{real.__module__}." if real.__module__ != "builtins" else ""
+            raise AttributeError(f"'{of_numpy}{real.__name__}' object has no attribute {name!r}")
         return getattr(owner, name) if name not in _OWN_NAMES else _of_handle(owner, name)
     if isinstance(owner, types.ModuleType):
         return _of_module(owner, name)

@@ -94,4 +94,5 @@ UPDATES = (
     "{y} //= {p}", "{y} **= 2", "{y} %= {p}", "{y} &= {b}", "{y} |= {b}", "{y} <<= 1", "np.cumsum({y}, axis=0, out={y})", "np.sum({y}, axis=0, keepdims=True, out={y}[:1])", "np.clip({y}, {n}, {p}, out={y})", "{y}.real = {s}",
     "{y}.imag[...] = {s}", "{y}[:, 0] = {s}", "{y}[..., -1] += {s}", "{y}[0], {y}[-1] = {y}[-1], {y}[0]", "{y}[np.argmax({y})] = {s}", "np.negative({y}[1:], out={y}[:-1])", "{y}[{y} > {s}] = {n}", "{y}.partition(0)",
     "np.put_along_axis({y}, np.argsort({y}, kind='stable')[:1], {s}, 0)", "{y}[-{p}:] = {s}", "{y}[{n}:{p} + {n}] *= 2", "np.logical_not({y}, out={y})", "{y}.reshape(-1)[0] = {s}", "{y}.ravel()[{n}:] += 1", "{y}.itemset",
+    "np.concatenate([{y}[1:], {y}[:1]], out={y})", "np.take({y}, [0, -1], axis=0, out={y}[:2])", "np.stack([{y}[-1], {y}[0]], out={y}[:2])", "{y}.flat[{o}] = {s}", "{y} += (w0 := {y}.sum())", "np.ptp({y}, axis=0, keepdims=True, out={y}[:1])",
 )  # fmt: skip

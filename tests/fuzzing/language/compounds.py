@@ -45,6 +45,7 @@ def compound(s: Statements, around: Around) -> Compound | None:
         (5, "loops", _for),
         (2, "loops", _while),
         (4, "tries", _try),
+        (1, "tries", _suppress),
         (0.8, "", _errstate),
     ]
     if around.depth == 0:
@@ -88,6 +89,7 @@ def _for(s: Statements, around: Around) -> Compound:
             f"for {i} in reversed(range({array}.shape[-1])):",
             f"for {i} in np.ndindex({array}.shape):",
             f"for {e} in pieces({array}):",
+            f"for {e} in {array}.flat:",
         ]
     container = s.scope.pick(lambda x: isinstance(x, (list, tuple)) and 0 < len(x) < 8)
     if container is not None:
@@ -159,6 +161,14 @@ def _try(s: Statements, around: Around) -> Compound:
         clauses.append(("finally:", []))
         inner.append(around.deeper())
     return Compound(Node(clauses=clauses), inner, most=3)
+
+
+def _suppress(s: Statements, around: Around) -> Compound:
+    """A context manager that swallows errors, of a library's class or of one that the module defines."""
+    manager = s.rng.choice(
+        ("contextlib.suppress(Exception)", "contextlib.suppress(IndexError, ValueError)", "contextlib.nullcontext()")
+    )
+    return Compound(Node(clauses=[(f"with {manager}:", [])]), [around.deeper(guarded=True)], most=3)
 
 
 def _errstate(s: Statements, around: Around) -> Compound:

@@ -18,7 +18,7 @@ __all__ = ["Expressions"]
 
 _HOLE = re.compile(r"\{(\w)\}")
 KINDS = ("'fc'", "'iu'")
-ATTRIBUTES = ("'shape'", "'scale'", "'u'")
+ATTRIBUTES = ("'shape'", "'scale'", "'u'", "'__len__'", "'__iter__'", "'__array__'", "'__float__'", "'__getitem__'")
 _LOGICAL = ("logical_and", "logical_or", "bitwise_and", "bitwise_xor", "add", "multiply", "maximum", "minimum", "fmax")
 
 
@@ -431,6 +431,12 @@ class Expressions:
             (0.3, lambda: f"sorted([{s}, {self.scalar()}])"),
             (0.3, lambda: f"[{s}] * {self.integer(0, 3)}"),
             (0.3, lambda: f"list(map(lambda q: q + 1, {b}))"),
+            (
+                0.3,
+                lambda: f"list(map({self.rng.choice(('type', 'len', 'float', 'np.sum', 'round'))}, [{a}, {b}, {s}]))",
+            ),
+            (0.2, lambda: f"[w1 := {a}, w1 + {s}]"),
+            (0.2, lambda: f"np.unstack({a})"),
             (0.3, lambda: f"dict(enumerate({b}))"),
             (0.3, lambda: f"{{**{{'x': {a}}}, 'z': {s}}}"),
             (0.3, lambda: f"deque([{a}], maxlen=2)"),

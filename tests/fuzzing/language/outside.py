@@ -15,6 +15,7 @@ __all__ = ["CALLS", "PRELUDE", "Outside", "outside"]
 CALLS = 3
 
 PRELUDE = '''
+import contextlib
 import functools
 import itertools
 import math

@@ -81,6 +81,10 @@ class TracedFlat:
         key = self._key(key)
         if key is ...:
             raise NeedsEager("a flat iterator is assigned to at an ellipsis")
+        if isinstance(key, list) and any(type(k) is TracedNumber for k in key):
+            raise NeedsEager(
+                "it stores to .flat at positions of which one may be out of bounds, behind those that are not"
+            )
         if type(key) is TracedArray and key.storage is self.base.storage:
             raise NeedsEager("it stores to .flat where the array itself says, which NumPy reads while it writes")
         elements = self._elements()

@@ -239,3 +239,18 @@ def test_what_a_method_is_called_of_is_computed_before_the_arguments():
         for _ in range(3):
             assert_same(jitted(np.ones(2), mine), f(np.ones(2), eagers))
     assert mine == eagers
+
+
+def test_what_follows_a_context_manager_that_swallows_what_is_raised():
+    def f(x, log):
+        with contextlib.suppress(Exception):
+            log.append(memoryview(x))
+            raise ZeroDivisionError
+        x = np.sin(x) / 2 + 1
+        log.append(memoryview(x))
+        return x
+
+    jitted = tnp.jit(f)
+    with not_compiled_whole():
+        for _ in range(2):
+            assert_same(jitted(np.ones(2), []), f(np.ones(2), []))

@@ -14,9 +14,9 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import waits
 from tnp.capture.control_flow.liveness import PREFIX, bound_names
-from tnp.capture.rewrite.ast_utils import parts_of, statements_in, walk
+from tnp.capture.rewrite.ast_utils import lets_errors_pass, parts_of, statements_in, walk
 
-__all__ = ["bound_before", "deleted_names", "hook_unsure_names", "lets_errors_pass", "parameters_of"]
+__all__ = ["bound_before", "deleted_names", "hook_unsure_names", "parameters_of"]
 
 #: what is surely bound behind a statement that never gets there
 _NOWHERE = None
@@ -45,20 +45,6 @@ def parameters_of(function: Any) -> set[str]:
 def deleted_names(s: ast.stmt) -> set[str]:
     """The names that a ``del`` statement unbinds."""
     return {n.id for n in walk([s]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
-
-
-#: context managers that let errors pass
-_LETTING_ERRORS_PASS = frozenset(
-    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
-)
-
-
-def lets_errors_pass(item: ast.withitem) -> bool:
-    """Whether a context manager is known to let errors pass, by what its maker is called."""
-    maker: Any = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
-    if isinstance(maker, ast.Call) and maker.args:  # it is looked up
-        maker = maker.args[0]
-    return getattr(maker, "attr", getattr(maker, "id", None)) in _LETTING_ERRORS_PASS
 
 
 def hook_unsure_names(function: Any, runtime: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.capture.rewrite.ast_utils import blocks_of, children, walk
+from tnp.capture.rewrite.ast_utils import blocks_of, children, lets_errors_pass, walk
 
 __all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
 
@@ -140,7 +140,11 @@ class Liveness:
         if isinstance(s, ast.If):
             return self._read(s.test) | self._block(s.body, after) | self._block(s.orelse, after)
         if isinstance(s, (ast.With, ast.AsyncWith)):
+            around = self._handlers
+            if not all(map(lets_errors_pass, s.items)):  # any statement may be the last one
+                self._handlers |= after
             inside = self._block(s.body, after)
+            self._handlers = around
             bound = {v.id for i in s.items if isinstance(v := i.optional_vars, ast.Name)}
             return (inside - bound) | read_names(s.items)
         if isinstance(s, (ast.Try, getattr(ast, "TryStar", ast.Try))):

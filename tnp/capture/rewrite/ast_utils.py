@@ -13,6 +13,7 @@ __all__ = [
     "blocks_of",
     "children",
     "function_definition",
+    "lets_errors_pass",
     "parts_of",
     "statements_in",
     "walk",
@@ -167,3 +168,17 @@ def with_places(node: Any) -> Any:
             inside.lineno, inside.col_offset, inside.end_lineno, inside.end_col_offset = place
         stack += [(child, place) for child in children(inside)]
     return node
+
+
+#: context managers that let errors pass
+_LETTING_ERRORS_PASS = frozenset(
+    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
+)
+
+
+def lets_errors_pass(item: ast.withitem) -> bool:
+    """Whether a context manager is known to let errors pass, by what its maker is called."""
+    maker: Any = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    if isinstance(maker, ast.Call) and maker.args:  # it is looked up
+        maker = maker.args[0]
+    return getattr(maker, "attr", getattr(maker, "id", None)) in _LETTING_ERRORS_PASS

@@ -13,9 +13,9 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.definite_assignment import bound_before, lets_errors_pass, parameters_of
+from tnp.capture.control_flow.definite_assignment import bound_before, parameters_of
 from tnp.capture.control_flow.liveness import PREFIX, bound_names, has_jump, own_nodes
-from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, statements_in, walk
+from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, lets_errors_pass, statements_in, walk
 
 __all__ = [
     "CALLEE",

@@ -325,7 +325,7 @@ def test_parts_with_defaults_that_have_the_names_of_parameters():
 
     with not_compiled_whole("memoryview"):
         got = tnp.jit(f)(np.ones(3), {"factor": 2.0, "shifts": [1.0]})
-    np.testing.assert_array_equal(got[0], f(np.ones(3), {"factor": 2.0, "shifts": [1.0]})[0])
+    assert_same(got[0], f(np.ones(3), {"factor": 2.0, "shifts": [1.0]})[0])
 
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")

@@ -42,7 +42,7 @@ def shifted(x: Array, by: int) -> Array:
 def calls(x: Array, solver: Solver) -> None:
     assert_type(plain(x, scale=2.0), Array)
     assert_type(shifted(x, 1), Array)
-    shifted(x, "1")  # type: ignore[arg-type]
+    shifted(x, "1")  # type: ignore[arg-type]  # a text is no int: the checker must say so
     assert_type(with_options(x, shift=1), float)
     assert_type(tnp.jit(energy)(x, 1.0), np.float64)
     assert_type(tnp.jit(energy, fastmath=True)(x, k=1.0), np.float64)

@@ -210,7 +210,7 @@ def _results_of(name: str, meta: Callable[..., Any]) -> Callable[..., Any]:
         try:
             found = meta(*args, **kwargs)
         except Exception as error:
-            error.__tnp_meta_of__ = name  # type: ignore[attr-defined]  # a mark, on whatever class the error is of
+            error.__dict__["__tnp_meta_of__"] = name
             raise
         many = found if isinstance(found, tuple) else (found,)
         made = tuple(TensorProxy(like=x, scalar=x.scalar) if isinstance(x, TensorProxy) else x for x in many)

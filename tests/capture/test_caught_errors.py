@@ -44,43 +44,30 @@ def function(text):
     return scope["f"]
 
 
-@pytest.mark.parametrize("expression", VALUES + TRACED)
-def test_a_handler_gets_the_error_that_eager_raises(expression):
-    f = function(f"""
-        def f(x, m):
-            x[0] = 0
-            try:
-                y = {expression}
-            except Exception as error:
-                x[1] = 99
-                return type(error), str(error)
-            return y, x
-    """)
-    check(f, X, MATRIX, executors=("numpy", "llvm"))
+#: handlers, which read the error, or look at its class alone
+HANDLERS = {
+    "words": "except Exception as error: x[1] = 99; return type(error), str(error)",
+    "class": """except (TypeError, AttributeError): return 1, x
+    except ArithmeticError: return 2, x
+    except LookupError: return 3, x
+    except np.linalg.LinAlgError: return 4, x
+    except ValueError: return 5, x
+    except: return 6, x""",
+}
 
 
 @pytest.mark.parametrize("expression", VALUES + TRACED)
-def test_a_handler_that_looks_at_the_class_alone(expression):
-    f = function(f"""
-        def f(x, m):
-            x[0] = 0
-            try:
-                y = {expression}
-            except (TypeError, AttributeError):
-                return 1, x
-            except ArithmeticError:
-                return 2, x
-            except LookupError:
-                return 3, x
-            except np.linalg.LinAlgError:
-                return 4, x
-            except ValueError:
-                return 5, x
-            except:
-                return 6, x
-            return y, x
-    """)
-    check(f, X, MATRIX, executors=("numpy", "llvm"))
+@pytest.mark.parametrize("handler", HANDLERS)
+def test_a_handler_gets_the_error_that_eager_raises(handler, expression):
+    lines = [
+        "def f(x, m):",
+        "    x[0] = 0",
+        "    try:",
+        f"        y = {expression}",
+        f"    {HANDLERS[handler]}",
+        "    return y, x",
+    ]
+    check(function("\n" + "\n".join(lines)), X, MATRIX, executors=("numpy", "llvm"))
 
 
 #: what functions try to find out what they were given, with the class of the error

@@ -160,8 +160,7 @@ def _is_namedtuple(x: Any) -> bool:
 
 
 def _changes_while_traced(x: Any) -> bool:
-    """Whether a list is the filters of :mod:`warnings`, which have one of tnp's own in front while a function is traced, or a dict is
-    that of all modules."""
+    """Whether tracing changes a container: it adds a filter to those of :mod:`warnings`, and may import modules into ``sys.modules``."""
     return x is warnings.filters or x is sys.modules
 
 

@@ -101,7 +101,7 @@ class NumberProxy(Proxy):
         return repr(self) if self.value is None else str(self.value)
 
     def without_value(self) -> NumberProxy:
-        """The same number, of which the trace does not know the value."""
+        """The same number without its value, as if the trace did not know it."""
         made = NumberProxy(self.name, self.python_type, None, self.bound, self.low)
         made.form = self.form
         return made

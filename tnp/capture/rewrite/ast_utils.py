@@ -170,14 +170,14 @@ def with_places(node: Any) -> Any:
     return node
 
 
-#: context managers that let errors pass
+#: names of context managers that swallow no errors
 _LETTING_ERRORS_PASS = frozenset(
     ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
 )
 
 
 def lets_errors_pass(item: ast.withitem) -> bool:
-    """Whether a context manager is known to let errors pass, by what its maker is called."""
+    """Whether a context manager is known not to swallow errors, judging by the name of the callable that makes it."""
     maker: Any = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
     if isinstance(maker, ast.Call) and maker.args:  # it is looked up
         maker = maker.args[0]

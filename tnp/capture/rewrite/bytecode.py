@@ -31,7 +31,7 @@ def handles_errors(code: types.CodeType) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def outside_names(code: types.CodeType) -> set[tuple[str, str]]:
-    """The operations by which ``code`` reads or assigns global and closure names, and attributes called ``random``."""
+    """The pairs (opcode, name) in ``code`` that access global and closure names, or read an attribute called ``random``."""
     found = {
         (i.opname, i.argval)
         for i in dis.get_instructions(code)

@@ -298,7 +298,7 @@ class _Rewriter(Transformer):
 
     def visit_Try(self, node: Any) -> Any:
         """What may raise when the program runs must not stand where the program catches it while it is traced."""
-        goes_on = bool(node.finalbody)  # after errors of handlers and of what stands in ``else``, too
+        goes_on = bool(node.finalbody)  # ``finally`` runs after errors in handlers and in ``else``, too
         is_read = any(h.name for h in node.handlers)
         self.generic_visit(node)
         node.body = self._caught(node.body, is_read)

@@ -79,7 +79,7 @@ class Runtime(ControlFlow):
         self.module = f.__globals__.get("__name__", "?")
 
     def may_catch(self, is_read: bool) -> MayCatch:
-        """Around the body of a ``try``, of which a handler reads the error or not."""
+        """Stands around the body of a ``try``; ``is_read`` says whether a handler reads the error."""
         return MayCatch(_NOTHING, is_read)
 
     def context(self, manager: Any) -> Any:

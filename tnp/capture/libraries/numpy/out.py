@@ -105,7 +105,7 @@ def call_with_out(
 
 
 def _shares(target: Any, x: Any) -> bool:
-    """Whether an argument, or an item of it, is a view of what ``target`` is one of."""
+    """Whether an argument, or an item of it, is a view of the same memory as ``target``."""
     if isinstance(x, (tuple, list)):
         return any(_shares(target, y) for y in x)
     return type(x) is TracedArray and type(target) is TracedArray and x.storage is target.storage

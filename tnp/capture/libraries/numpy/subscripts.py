@@ -159,8 +159,8 @@ def _with_scalars(tracer: Tracer, key: Any) -> Any:
 
 
 def _static_key(tracer: Tracer, key: Any, *, in_slice: bool = False) -> Any:
-    """Numbers of a key that are known become ints, so that the key reads as the user wrote it; but for an index that is computed of a
-    float, of which a program would be made for each value."""
+    """The key with known numbers as ints, so that it prints as the user wrote it. Indices computed from floats stay numbers: each value
+    would need a program of its own."""
     kind = type(key)
     if kind is tuple:
         return tuple([_static_key(tracer, k) for k in key])

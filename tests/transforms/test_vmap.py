@@ -130,6 +130,34 @@ def test_a_side_that_no_element_takes_raises_nothing():
         tnp.vmap(only_taken_raises)(M, limits)
 
 
+def roots(a, b):
+    if a[0, 0] > 0.0:
+        return np.linalg.cholesky(a)[0] * b
+    return a[0] - b
+
+
+def test_elements_that_do_not_take_a_side_raise_nothing():
+    a = np.stack([k * np.eye(3) for k in (-1.0, 4.0, -2.0, 9.0)])
+    np.testing.assert_array_equal(tnp.vmap(roots)(a, M), one_by_one(roots, a, M))
+    into_a = tnp.grad(lambda a, b: roots(a, b).sum())
+    np.testing.assert_allclose(tnp.vmap(into_a)(a, M), one_by_one(into_a, a, M))
+    a[3, 1, 1] = -1.0
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        tnp.vmap(roots)(a, M)
+    assert tnp.vmap(roots)(a[:0], M[:0]).shape == (0, 3)
+
+
+def to_a_power(n, k):
+    if k >= 0:
+        return n**k
+    return n - k
+
+
+def test_integers_to_powers_that_one_side_refuses():
+    n, k = np.arange(1, 13).reshape(4, 3), np.array([2, -1, 0, -3])
+    np.testing.assert_array_equal(tnp.vmap(to_a_power)(n, k), one_by_one(to_a_power, n, k))
+
+
 def test_positions_that_differ():
     at = np.array([2, 0, 1, 2])
     np.testing.assert_array_equal(tnp.vmap(lambda x, i: x[i])(M, at), M[np.arange(4), at])

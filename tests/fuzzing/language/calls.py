@@ -82,7 +82,7 @@ METHODS = (
     ".cumsum()", ".prod()", ".std()", ".argmax()", ".astype({d})", ".clip({n}, {p})", ".round({n})", ".conj()", ".squeeze()", ".transpose()", ".swapaxes({k}, -1)", ".repeat({n})",
     ".take({o}, axis=0)", ".nonzero()[0]", ".diagonal()", ".trace()", ".dot({b})", ".reshape(-1, 1)", ".reshape({c}.shape)", ".view()", ".item(0)", ".tolist()", ".argsort(kind='stable')", ".size", ".shape", ".ndim",
     ".dtype", ".T.copy().T", ".flat[-1]", ".mean(axis={k}, keepdims=True)", ".var(ddof=1)", ".searchsorted({n})", ".compress([False, True])", ".nbytes", ".itemsize", ".strides[-1:]", ".flags.writeable",
-    ".dtype.kind", ".dtype.name", ".__len__()", ".astype({d}, copy=False)", ".copy('F')", ".ravel('F')", ".view(np.uint8).size", ".sum(0, keepdims=True)", ".max(initial={n})", ".byteswap()",
+    ".dtype.kind", ".dtype.name", ".__len__()", ".astype({d}, copy=False)", ".copy('F')", ".ravel('F')", ".view(np.uint8).size", ".sum(0, keepdims=True)", ".max(initial={n})", ".byteswap().byteswap()",
 )  # fmt: skip
 
 #: statements that write to the array that the text ``{y}`` reads

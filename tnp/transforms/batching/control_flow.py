@@ -14,10 +14,11 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import BatchError
 from tnp.core.prims.control_flow import stored as memory_of
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of
+from tnp.core.subtraces import Body, bodies_of, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.autodiff.replay import like, make_body, renamed, stored
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, dtype_of_number
+from tnp.transforms.dce import refuses_values
 
 __all__: list[str] = []
 
@@ -81,10 +82,28 @@ def _cond(walk: Walk, b: BoundSymbol) -> Any:
 
 
 def _side_for_all(walk: Walk, b: BoundSymbol, side: Body, values: Sequence[Any], takes: TensorProxy) -> Sequence[Any]:
-    """What a side of a branch gives for the whole batch. One that may raise runs only if an element of the batch takes it."""
-    if not any(x.has_tag_inside(OpTags.MAY_RAISE) for x in side.bound_symbols):
+    """What a side of a branch gives for the whole batch. One that may raise runs only if an element of the batch takes
+    it, and the elements that do not take it have the values of the first that does: they raise only what that one
+    raises."""
+    if not any(x.has_tag_inside(OpTags.MAY_RAISE) or any(map(refuses_values, with_parts(x))) for x in side.bound_symbols):
         return _run_body(walk, side, values)
-    made = make_body((), lambda: [_value(walk, p, x) for p, x in zip(b.output, _run_body(walk, side, values))])
+
+    def results() -> list[Any]:
+        inner, given = walk, values
+        if walk.length != 0:
+            each = prims.iota(walk.length, dtype=dtypes.int64, device=takes.device)
+            first = prims.argmax(clang.convert(takes, dtypes.int64), 0)
+            source = clang.where(takes, each, prims.broadcast_in_dim(first, (walk.length,), ()))
+
+            def of_takers(x: Any) -> Any:
+                return Batched(prims.take(x.array, source, 0)) if isinstance(x, Batched) else x
+
+            read = {p.name: walk.names[p.name] for p in side.captures if p.name in walk.names}
+            inner = Walk(walk.length, {**walk.names, **{name: of_takers(x) for name, x in read.items()}})
+            given = [of_takers(x) for x in values]
+        return [_value(walk, p, x) for p, x in zip(b.output, _run_body(inner, side, given))]
+
+    made = make_body((), results)
     nothing = make_body((), lambda: [clang.full_like(r, 0) for r in made.results])
     return [Batched(x) for x in prims.cond(prims.any(takes, (0,)), made, nothing)]
 

@@ -572,3 +572,46 @@ def test_leading_dimensions_of_one_are_dropped_where_an_array_is_filled(fill):
 
     for f in (full, stored):
         check(f, *((x, fill) for x in (np.array(2, np.int8), np.ones(3, np.int8), np.ones(1))))
+
+
+FILLING = {
+    "whole": lambda v, a: v.__setitem__(..., a),
+    "slice": lambda v, a: v.__setitem__(slice(3, None), a),
+    "mask": lambda v, a: v.__setitem__(np.zeros(v.shape, bool), a),
+    "scalar under a mask": lambda v, a: v.__setitem__(np.zeros(v.shape, bool), a[0]),
+    "0-d under a mask": lambda v, a: v.__setitem__(np.zeros(v.shape, bool), a.reshape(())),
+    "indices": lambda v, a: v.__setitem__(np.zeros(0, int), a),
+    "copyto": lambda v, a: np.copyto(v[:0], a, casting="unsafe"),
+}
+
+
+@pytest.mark.parametrize("name", FILLING)
+def test_what_is_not_stored_is_not_converted(name):
+    def f(v, a):
+        with np.errstate(invalid="raise"):
+            FILLING[name](v, a)
+        return v
+
+    nan = np.array([math.nan])
+    check(f, *((np.arange(n), nan) for n in (0, 0)), *((np.arange(n), nan + 0) for n in (3, 3) if name != "whole"))
+    check(f, (np.arange(0), np.array([7.5])), (np.arange(5), np.array([7.5])), (np.arange(6), np.array([7.5])))
+
+
+def test_a_key_that_may_be_a_number_or_a_scalar():
+    def f(x):
+        s = x.sum()
+        found = {"k": s}
+
+        def put():
+            found[s and 0.0] = 1
+
+        put()
+        return found
+
+    check(f, (X,), (np.zeros(3),), (X,))
+
+
+def test_functions_that_take_no_out():
+    check(lambda x: np.i0(x, out=np.zeros(3)), (X,))
+    check(lambda x: np.may_share_memory(x, x, out=x), (X,))
+    check(lambda x, y: (np.frexp(x, y, where=True), y), (X, np.zeros(3)))

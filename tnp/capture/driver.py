@@ -376,6 +376,8 @@ def _key(x: Any) -> Any:
         return tuple(map(_key, x))
     if type(x) is TracedNumber:
         return x.proxy.known()
+    if type(x) is TracedEither:
+        return _key(x.settled())
     return x.known_scalar() if type(x) is TracedArray else x
 
 
@@ -460,7 +462,7 @@ def _output(x: Any) -> Any:
             raise NeedsEager(f"it returns a {kind.__name__} that calls a function of the program")
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
-    raise NeedsEager(f"it returns a {kind.__name__}")
+    raise NeedsEager(f"it returns a {x.__class__.__name__}")
 
 
 def _holds_traced(x: Any) -> bool:

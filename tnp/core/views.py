@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from tnp.core import dtypes, prims, sizes
 from tnp.core.context import current_trace
+from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.printing import call_string
@@ -25,6 +26,7 @@ __all__ = [
     "Returns",
     "Step",
     "collect_prims",
+    "converts_late",
     "fit",
     "inverse_rules",
     "memory_roots",
@@ -318,6 +320,12 @@ def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] |
         new = rule(bsym.args[0], new, *bsym.args[1:], **bsym.kwargs)
     result: TensorProxy = new
     return result
+
+
+def converts_late(value: Any, dtype: DType) -> bool:
+    """Whether a stored value is an array that is converted element by element, where it is stored: converting others may
+    be an error. NumPy converts scalars and sequences before."""
+    return isinstance(value, TensorProxy) and not value.scalar and value.dtype.kind == "f" and dtype.kind in "iu"
 
 
 def fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:

@@ -435,7 +435,12 @@ def _moved(x: np.ndarray, seed: int) -> np.ndarray:
         # Each element's own way: moved all alike or in turns, a sum would hardly change.
         by = np.asarray(rng.choice((1, 2, 4)) * eps * rng.choice((-1.0, 1.0), x.shape), x.real.dtype)
         is_simple = (x * 16 == np.round(x * 16)) & (np.abs(x) < 2**10)
-        return np.where(is_simple, x, x * (1 + by)).astype(x.dtype)
+        moved = np.where(is_simple, x, x * (1 + by)).astype(x.dtype)
+        if x.dtype.kind == "c":
+            # A complex product that overflows is a difference of infinities, or of one and a finite number if it is fused.
+            for part in (moved.real, moved.imag):
+                part[...] = np.where(np.isfinite(part), part, rng.choice((np.nan, np.inf, -np.inf), part.shape))
+        return moved
 
 
 def numbered(calls: int) -> Iterator[int]:

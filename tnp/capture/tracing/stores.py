@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.tracing.traced_values import TracedArray, shapes_in
-from tnp.core import sizes
+from tnp.core import languages, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
-from tnp.core.views import Path, Step
+from tnp.core.views import Path, Step, converts_late, fit
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
@@ -30,11 +30,19 @@ def store(tracer: Tracer, target: TracedArray, value: Any, key: Step | None = No
     if not all(map(sizes.is_known, shapes_in((value, target)))):
         tracer.before_raising()
     new, start = tracer.value(value, seen), len(tracer.trace.statements)
-    converted = target.library.converted(tracer, new, target, by_element=by_element)
+    converted = _converted(tracer, new, target, key, by_element)
     if tracer.undoes_early(start):
         tracer.before_raising()
-        converted = target.library.converted(tracer, tracer.value(value, seen), target, by_element=by_element)
+        converted = _converted(tracer, tracer.value(value, seen), target, key, by_element)
     target.__tnp_assign__(converted, key)
+
+
+def _converted(tracer: Tracer, value: Any, target: TracedArray, key: Step | None, by_element: bool) -> Any:
+    if converts_late(value, target._element_type):
+        with languages.language_context(value.lang):
+            stored = target.__tnp_value__()
+            value = fit(value, (stored if key is None else key(stored)).shape)
+    return target.library.converted(tracer, value, target, by_element=by_element)
 
 
 def store_updated(target: Any, value: TensorProxy) -> None:

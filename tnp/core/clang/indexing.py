@@ -277,7 +277,7 @@ class _Advanced:
 
     def write(self, value: TensorProxy, accumulate: bool) -> TensorProxy:
         """``base`` with ``value``, which broadcasts, in the place of what is read, or added to it."""
-        fitting = views.fit(value, tuple(self.result_shape))
+        fitting = convert(views.fit(value, tuple(self.result_shape)), self.base.dtype)
         front = moveaxis(fitting, range(self.at, self.at + self.rank), range(self.rank))
         moved = prims.index_put(transpose(self.base, self.order), self.arrays, front, accumulate)
         return transpose(moved, [self.order.index(d) for d in range(self.base.ndim)])
@@ -305,11 +305,14 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
 
 
 def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
-    """``a`` with ``value`` (a number, or an array of its dtype that broadcasts) at ``key``; the last of equals wins."""
+    """``a`` with ``value`` (a number, or an array that broadcasts) at ``key``; the last of equals wins. Of an array of
+    another dtype only what is stored is converted: a NaN that is not stored raises nothing."""
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(mask, TensorProxy) and mask.dtype.kind == "b" and (is_number(value) or value.ndim == 0):
         if sizes.shapes_equal(mask.shape, a.shape[: mask.ndim]):
             wide = broadcast_to(expand_dims(mask, range(mask.ndim, a.ndim)), a.shape)
+            if isinstance(value, TensorProxy) and value.dtype is not a.dtype:
+                value = convert(where(wide, value, 0), a.dtype)
             return where(wide, value, a)
     return _put(a, parse_key(a, key), value, accumulate=False)
 
@@ -324,6 +327,8 @@ def _put(a: TensorProxy, key: Key, value: Any, *, accumulate: bool) -> TensorPro
         if accumulate:
             view = basic_index(a, key.items)
             value = add(view, views.fit(value, view.shape))
+        elif isinstance(value, TensorProxy) and value.dtype is not a.dtype:
+            value = convert(views.fit(value, basic_index(a, key.items).shape), a.dtype)
         return views.write(a, value, lambda x: basic_index(x, key.items))
     if is_number(value):
         value = convert(value, a.dtype)

@@ -165,7 +165,8 @@ def _print_ufunc(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     if (
         "where" in kwargs and "out" not in kwargs
     ):  # as the program said, or NumPy would warn of elements that are left undefined
-        kwargs = {**kwargs, "out": None}
+        count = len(bsym.flat_outputs)
+        kwargs = {**kwargs, "out": None if count == 1 else (None,) * count}
     return call_string(bsym.sym, bsym.args, kwargs, context)
 
 

@@ -10,6 +10,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
+from tnp.core.views import converts_late
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import MOST_DIMS, npmethod
 
@@ -51,5 +52,6 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
 @npmethod("setitem", returns="array", tags=(OpTags.UPDATE, OpTags.MAY_RAISE))
 def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
     """``a`` after ``a[key] = value``, the value converted to the array's dtype as assignment does."""
-    new = clang.convert(value, a.dtype) if is_number(value) else as_array(value, a.dtype)
+    late = converts_late(value, a.dtype)
+    new = value if late else clang.convert(value, a.dtype) if is_number(value) else as_array(value, a.dtype)
     return clang.setitem(a, index_key(key), new)

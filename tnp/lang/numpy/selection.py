@@ -270,7 +270,8 @@ def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = 
     if casting == "unsafe":
         _check_real(src, dst)
     ask_numpy(np.copyto, dst, _plain(src), casting)
-    fitting = views.fit(as_array(src, dst.dtype), dst.shape)
+    source = src if views.converts_late(src, dst.dtype) else as_array(src, dst.dtype)
+    fitting = clang.convert(views.fit(source, dst.shape), dst.dtype)
     if where is True:
         return prims.clone(fitting)
     return clang.where(views.fit(as_mask(where), dst.shape), fitting, dst)

@@ -85,7 +85,9 @@ def _side_for_all(walk: Walk, b: BoundSymbol, side: Body, values: Sequence[Any],
     """What a side of a branch gives for the whole batch. One that may raise runs only if an element of the batch takes
     it, and the elements that do not take it have the values of the first that does: they raise only what that one
     raises."""
-    if not any(x.has_tag_inside(OpTags.MAY_RAISE) or any(map(refuses_values, with_parts(x))) for x in side.bound_symbols):
+    if not any(
+        x.has_tag_inside(OpTags.MAY_RAISE) or any(map(refuses_values, with_parts(x))) for x in side.bound_symbols
+    ):
         return _run_body(walk, side, values)
 
     def results() -> list[Any]:

@@ -41,7 +41,7 @@ def _min_scalar_type(a: Any) -> Any:
     raise NeedsValue("np.min_scalar_type of a number")
 
 
-def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
+def _share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     if type(a) is TracedArray and type(b) is TracedArray:
         if a.scalar or b.scalar:
             return False  # NumPy makes an array of a scalar, a new one each time

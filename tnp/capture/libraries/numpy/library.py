@@ -94,6 +94,8 @@ class NumpyLibrary(Operators, Subscripts):
 
     def call_with_out(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         info = by_id.get(symbol.id)
+        if info is None and not out.may_take_out(symbol):
+            raise NeedsEager(f"it passes out= to {symbol.name}, which takes none")
         takes = _BY_KEYWORD if info is None else info.out
         (args, kwargs), arrays = out.without_out(takes, args, kwargs)
         if arrays is None:

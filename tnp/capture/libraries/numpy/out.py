@@ -6,6 +6,7 @@ arguments, whether it was passed by position or keyword, as an array or a tuple.
 
 from __future__ import annotations
 
+import inspect
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,13 @@ from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang import numpy as lnp
+from tnp.lang.numpy.opaque import function_of
 from tnp.lang.numpy.registry import Out
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["call_with_out", "without_out"]
+__all__ = ["call_with_out", "may_take_out", "without_out"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -29,6 +31,17 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _WRITING_EARLY = (lnp.concatenate, lnp.ptp, lnp.stack)
 #: functions that refuse ``dtype=`` beside ``out=``
 _NO_DTYPE_BESIDE = (lnp.concatenate, lnp.stack)
+
+
+def may_take_out(symbol: Symbol) -> bool:
+    """Whether a function of NumPy's that has no definition takes ``out=``, as far as its signature says."""
+    if not isinstance(symbol.id, str) or not symbol.id.startswith("opaque."):
+        return True
+    try:
+        parameters = inspect.signature(function_of(symbol.id)).parameters
+    except ValueError:
+        return True
+    return any(p.name == "out" or p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, tuple[Any, ...] | None]:

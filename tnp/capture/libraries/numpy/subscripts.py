@@ -14,7 +14,7 @@ from tnp.core import clang, intervals, languages, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.views import Step
+from tnp.core.views import Step, converts_late
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.operands import as_item
@@ -74,7 +74,9 @@ class Subscripts(Library):
         # NumPy looks at arrays of indices when it has converted a number of Python's, at other indices before.
         if len(a.shape_) > 1 or type(key) is tuple:
             _read_first(a, _without_arrays(key_value) if type(value) is TracedNumber else key_value, value)
-        new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
+        new_value = tracer.value(value, {})
+        if not converts_late(new_value, a._element_type):
+            new_value = self.converted(tracer, new_value, a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         tracer.store_updated(a, updated)
 

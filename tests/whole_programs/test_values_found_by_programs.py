@@ -615,3 +615,36 @@ def test_functions_that_take_no_out():
     check(lambda x: np.i0(x, out=np.zeros(3)), (X,))
     check(lambda x: np.may_share_memory(x, x, out=x), (X,))
     check(lambda x, y: (np.frexp(x, y, where=True), y), (X, np.zeros(3)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint64, np.int64])
+def test_numbers_of_the_program_that_a_dtype_does_not_hold_are_compared(dtype):
+    def f(x, numbers):
+        found = []
+        for i in range(len(numbers)):
+            n = numbers.item(i)
+            found.append((n < x, n <= x, n > x, n >= x, n == x, n != x, x[0] < n, x[1] >= n, dtype(3) == n))
+        return found
+
+    def in_a_loop(x, numbers):
+        count = np.zeros(6, int)
+        for i in range(len(numbers)):
+            n = numbers.item(i)
+            count += [(n < x).sum(), (n <= x).sum(), (x < n).sum(), (n >= x).sum(), (x == n).sum(), (x != n).sum()]
+        return count
+
+    numbers = np.array([-1, 3, 255, 256, 2**15, 2**31, -(2**40), 0])
+    limits = np.iinfo(dtype)
+    x = np.array([0, 3, limits.max, limits.min, 100], dtype)
+    check(f, (x, numbers), (x, numbers[::-1].copy()))
+    check(in_a_loop, (x, np.repeat(numbers, 4)))
+
+
+def test_objects_of_the_caller_as_keys_of_a_result():
+    class Box:
+        pass
+
+    box = Box()
+    with pytest.warns(tnp.EagerFallbackWarning, match="keys are objects that its caller has"):
+        found = tnp.jit(lambda b, x: {b: x.sum()})(box, X)
+    assert list(found) == [box] and found[box] == 10.0

@@ -378,6 +378,8 @@ def _key(x: Any) -> Any:
         return x.proxy.known()
     if type(x) is TracedEither:
         return _key(x.settled())
+    if is_shadow(x) or class_of(x) is Foreign:
+        raise NeedsEager("it returns a dict whose keys are objects that its caller has")
     return x.known_scalar() if type(x) is TracedArray else x
 
 

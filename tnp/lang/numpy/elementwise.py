@@ -15,7 +15,15 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import Symbol
 from tnp.core.trace_templates import Templates
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, as_mask, beyond, check_fits, check_order, normalize_operand
+from tnp.lang.numpy.operands import (
+    as_array,
+    as_mask,
+    beyond,
+    check_fits,
+    check_order,
+    may_be_beyond,
+    normalize_operand,
+)
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol
 
 __all__ = ["fast_power", "loop_operands", "only_where", "powers_of_their_own", "ufunc_out"]
@@ -100,9 +108,9 @@ def _symbol_of(row: Row) -> Symbol:
             raise TypeError(f"{row.numpy}() takes {row.nargs} positional arguments but {len(xs)} were given")
         check_order(order)
         if row.name in _MIRRORED and dtype is None:
-            constant = _compare_beyond(row.name, *xs)
-            if constant is not None:
-                return constant if where is True else only_where(where, constant)
+            found = _compare_beyond(row.name, *xs)
+            if found is not None:
+                return found if where is True else only_where(where, found)
         operands, (result_dtype,) = loop_operands(row.numpy, xs, dtype, casting)
         if row.name in _MIRRORED and operands_differ(operands):
             result = _compare_signs(row.name, *operands)
@@ -138,7 +146,27 @@ def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
             side = beyond(number, x.dtype)
             if side:
                 return clang.full_like(x, getattr(operator, name)(*sides(side)), dtype=dtypes.bool8)
+            if isinstance(number, NumberProxy) and may_be_beyond(number, x.dtype):
+                return _compare_clamped(name if number is b else _MIRRORED[name], x, number)
     return None
+
+
+def _compare_clamped(name: str, x: TensorProxy, number: NumberProxy) -> TensorProxy:
+    """A comparison of integers with one of Python's that their dtype may not hold: with the nearest that it holds, but
+    where the number's side decides."""
+    limits = np.iinfo(to_numpy_dtype(x.dtype))
+    low, high = limits.min, min(limits.max, np.iinfo(np.int64).max)
+    wide = clang.convert(number, dtypes.int64)
+    nearest = clang.convert(clang.minimum(clang.maximum(wide, low), high), x.dtype)
+    result = getattr(clang, name)(x, nearest)
+    below, above = clang.lt(wide, low), clang.gt(wide, high)
+    true_for = {"ne": (below, above), "lt": (above,), "gt": (below,)}.get(name, ())
+    for side in true_for:
+        result = clang.logical_or(result, side)
+    false_for = {"eq": (below, above), "le": (below,), "ge": (above,)}.get(name, ())
+    for side in false_for:
+        result = clang.logical_and(result, clang.logical_not(side))
+    return result
 
 
 def _compare_signs(name: str, a: TensorProxy, b: TensorProxy) -> TensorProxy:

@@ -29,6 +29,7 @@ __all__ = [
     "integer_or_eager",
     "is_scalar_like",
     "listed",
+    "may_be_beyond",
     "normalize_operand",
     "promote",
     "size_or_int",
@@ -103,6 +104,17 @@ def beyond(x: Any, dtype: DType) -> int:
     if isinstance(x, NumberProxy) and (x.value is None or dtype is dtypes.int64):
         return 0
     return -1 if x < limits.min else 1 if x > limits.max else 0
+
+
+def may_be_beyond(x: NumberProxy, dtype: DType) -> bool:
+    """Whether a Python integer that the program computes may be one that an integer ``dtype`` does not hold; int64 holds
+    what programs compute."""
+    if x.python_type is not int or x.value is not None or dtype.kind not in "iu" or dtype is dtypes.int64:
+        return False
+    low, high = intervals.bounds(x)
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    above = dtype.itemsize < 8 and (high is None or high > limits.max)
+    return low is None or low < limits.min or above
 
 
 def check_fits(x: Any, dtype: DType) -> None:

@@ -2,10 +2,13 @@
 
 import itertools
 import random
+import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import tnp
 from tnp.core import dtypes
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol
@@ -19,8 +22,8 @@ def region(edges, lengths):
     return [BoundSymbol(symbol, tuple(values[j] for j in read), {}, v) for read, v in zip(edges, values)]
 
 
-def fuser(length, longest, cached):
-    return SimpleNamespace(region_limit=length, longest_region=longest, cached_bytes=cached)
+def fuser(length, longest, cached, operands=None):
+    return SimpleNamespace(region_limit=length, longest_region=longest, cached_bytes=cached, most_operands=operands)
 
 
 def lengths_of(parts):
@@ -91,3 +94,19 @@ def test_cuts_of_long_regions_cross_the_fewest_bytes(seed):
     every = (c for k in range(n) for c in itertools.combinations(range(1, n), k))
     possible = (c for c in every if max(b - a for a, b in itertools.pairwise([0, *c, n])) <= longest)
     assert found == min(sum(crossing[k] for k in c) for c in possible)
+
+
+def test_a_region_of_many_operands_is_cut():
+    bsyms = region([[] for _ in range(20)], [8] * 20)
+    assert lengths_of(cut_region(bsyms, fuser(32, 1000, 0, operands=6))) == [5, 5, 5, 5]
+    assert lengths_of(cut_region(chain([8] * 20), fuser(32, 1000, 0, operands=6))) == [20]
+
+
+def test_many_results_of_one_region():
+    def norms(a):
+        return np.array([np.linalg.norm(x, "fro") for x in a])
+
+    a = np.random.default_rng(0).normal(size=(1300, 2, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)  # that the loop is long
+        np.testing.assert_allclose(tnp.jit(norms)(a), norms(a), rtol=1e-14)

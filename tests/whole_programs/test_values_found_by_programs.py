@@ -648,3 +648,9 @@ def test_objects_of_the_caller_as_keys_of_a_result():
     with pytest.warns(tnp.EagerFallbackWarning, match="keys are objects that its caller has"):
         found = tnp.jit(lambda b, x: {b: x.sum()})(box, X)
     assert list(found) == [box] and found[box] == 10.0
+
+
+def test_integers_rounded_into_themselves_where_they_are_read_only():
+    x = np.arange(4)
+    x.flags.writeable = False
+    check(lambda x: np.round(x, 1, out=x), (x,), (np.arange(4),))

@@ -106,6 +106,8 @@ class EagerCalls:
                 dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
             )
             form.last_resort = lambda *values: form.apply(self.__tnp_function__, values)
+            with KEEPING:  # its programs cost more guards than they save
+                self._set_entries(tuple(e for e in self._entries if e.form is not form))
             return True
         if form.traced < recompile_limit() and form.found_eager < EAGER_LIMIT:
             return False

@@ -122,10 +122,19 @@ class Trace:
             self._look()
         return name
 
-    def _look(self) -> None:
-        count = len(self._names)
+    @property
+    def name_count(self) -> int:
+        """How many names there are."""
+        return len(self._names)
+
+    def expect(self, count: int) -> None:
+        """Raises :class:`NeedsEager` if so many names are too many."""
         if count > self.most_names:
             raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
+
+    def _look(self) -> None:
+        count = len(self._names)
+        self.expect(count)
         logs.progress(f"{count:,} values")
         self._look_at = min(count + LOOK_EVERY, self.most_names)
 

@@ -498,6 +498,8 @@ class FusionExecutor(Executor):
     longest_region: int | None = None
     #: bytes that the next region finds in the cache
     cached_bytes = 0
+    #: inputs and results of one region, at most, about
+    most_operands: int | None = None
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
     #: regions may be disconnected: operations without common values may share one

@@ -33,13 +33,26 @@ def cut_region(region: Sequence[BoundSymbol], fuser: Any) -> list[list[BoundSymb
     """A region in parts. See ``region_limit``, ``longest_region`` and ``cached_bytes`` of
     :class:`~tnp.executors.base.FusionExecutor`."""
     if len(region) <= fuser.region_limit or fuser.longest_region is None:
-        return [list(region)]
+        return _with_few_operands(region, fuser)
     crossing = bytes_that_cross(region)
     cheap = list(_cheap_cuts(crossing, fuser.region_limit, fuser.cached_bytes))
     cuts = [0]
     for end in [*cheap, len(region)]:
         cuts += [*_least_cuts(crossing, cuts[-1], end, fuser.longest_region), end]
-    return [list(region[a:b]) for a, b in itertools.pairwise(cuts)]
+    parts = [region[a:b] for a, b in itertools.pairwise(cuts)]
+    return [part for found in parts for part in _with_few_operands(found, fuser)]
+
+
+def _with_few_operands(region: Sequence[BoundSymbol], fuser: Any) -> list[list[BoundSymbol]]:
+    """A region in parts that have no more than ``most_operands`` inputs and results that the part itself does not read."""
+    if fuser.most_operands is None or len(region) < 2:
+        return [list(region)]
+    read = {p.name for b in region for p in b.flat_inputs}
+    made = {p.name for b in region for p in b.flat_outputs}
+    if len(read ^ made) <= fuser.most_operands:
+        return [list(region)]
+    middle = len(region) // 2
+    return [*_with_few_operands(region[:middle], fuser), *_with_few_operands(region[middle:], fuser)]
 
 
 def bytes_that_cross(region: Sequence[BoundSymbol]) -> list[int]:

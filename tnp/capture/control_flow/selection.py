@@ -15,7 +15,7 @@ import functools
 import operator
 import types
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -119,7 +119,7 @@ class ControlFlow:
             return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores)
         indices = iterations.indices()
         _check_unrolling(len(indices), reason)
-        return _as_python(map(iterations.item, indices), body, orelse)
+        return _as_python(_written_out(iterations, indices), body, orelse)
 
     def while_(self, test: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
         """``while test(): body()`` ``else: orelse[0]()``; the rest as for :meth:`for_`."""
@@ -382,6 +382,17 @@ def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:
         if code is not None:
             return None if code is BREAK else code
     return orelse[0]() if orelse else None
+
+
+def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:
+    """The items of a loop that is traced iteration by iteration. Raises :class:`NeedsEager` as soon as the first ones tell
+    that the program would be too long."""
+    trace = active.current().trace
+    before = trace.name_count
+    for done, i in enumerate(indices):
+        if done >= 4 and done.bit_count() == 1:
+            trace.expect(before + (trace.name_count - before) * len(indices) // done)
+        yield iterations.item(i)
 
 
 def _check_unrolling(iterations: int, reason: str) -> None:

@@ -53,6 +53,7 @@ class LLVMExecutor(FusionExecutor):
     array_kind = "numpy"
     longest_region = target.LONGEST_REGION
     cached_bytes = target.CACHED_BYTES
+    most_operands = launcher.MAX_SLOTS // 2
     options = MappingProxyType({"everything": "regions are compiled that others run as well, for tests"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = (), fast: bool = False) -> None:

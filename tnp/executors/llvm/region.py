@@ -121,7 +121,11 @@ class NativeRegion:
             finally:
                 logs.end()
         spec, compiled, release = self._specs[key]
-        self.launcher.install(spec, compiled.address(ENTRY), release, owner=compiled)
+        try:
+            self.launcher.install(spec, compiled.address(ENTRY), release, owner=compiled)
+        except Unavailable as reason:
+            self.refusals[key] = str(reason)
+            return False
         self._callers.clear()
         self._current = key
         return True

@@ -84,6 +84,8 @@ def call_with_out(
         raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
     if symbol in _WRITING_EARLY and any(_shares(arrays[0], x) for x in (*args, *kwargs.values())):
         raise NeedsEager(f"{symbol.name} writes to out= while it reads a view of it")
+    if symbol is lnp.round and type(arrays[0]) is TracedArray and not arrays[0].storage.writable:
+        raise NeedsEager("it rounds into a read-only array, which NumPy lets pass for integers")
     if symbol is lnp.dot and not (type(arrays[0]) is TracedArray and arrays[0].contiguous_):
         raise NeedsEager("np.dot takes an out= that is C-contiguous")
     if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:

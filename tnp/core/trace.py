@@ -119,7 +119,9 @@ class Trace:
         self._counters[prefix] = counter + 1
         self._names.add(name)
         if len(self._names) > self._look_at:
-            self._look()
+            self.expect(len(self._names))
+            logs.progress(f"{len(self._names):,} values")
+            self._look_at = min(len(self._names) + LOOK_EVERY, self.most_names)
         return name
 
     @property
@@ -131,12 +133,6 @@ class Trace:
         """Raises :class:`NeedsEager` if so many names are too many."""
         if count > self.most_names:
             raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
-
-    def _look(self) -> None:
-        count = len(self._names)
-        self.expect(count)
-        logs.progress(f"{count:,} values")
-        self._look_at = min(count + LOOK_EVERY, self.most_names)
 
     def add_name(self, wanted: str) -> str:
         """``wanted``, with a number appended if it is in use."""

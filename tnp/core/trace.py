@@ -24,7 +24,7 @@ from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.runtime import logs
 
-__all__ = ["OWN_TRACE", "Provenance", "Trace", "current_trace", "detached", "tracing"]
+__all__ = ["OWN_TRACE", "Provenance", "Trace", "check_length", "current_trace", "detached", "tracing"]
 
 
 #: the name of a weak reference to the trace in a program's globals: tracebacks look at it
@@ -45,6 +45,12 @@ class Provenance:
     def __str__(self) -> str:
         took = "" if self.seconds is None else f" (took {self.seconds * 1000:.0f} milliseconds)"
         return f"# Constructed by {self.name}{took}"
+
+
+def check_length(trace: Trace, count: int) -> None:
+    """Raises :class:`NeedsEager` if so many names are too many for a trace."""
+    if count > trace.most_names:
+        raise NeedsEager(f"it is more than {trace.most_names:,} operations long when it is written out")
 
 
 class Trace:
@@ -119,7 +125,7 @@ class Trace:
         self._counters[prefix] = counter + 1
         self._names.add(name)
         if len(self._names) > self._look_at:
-            self.expect(len(self._names))
+            check_length(self, len(self._names))
             logs.progress(f"{len(self._names):,} values")
             self._look_at = min(len(self._names) + LOOK_EVERY, self.most_names)
         return name
@@ -128,11 +134,6 @@ class Trace:
     def name_count(self) -> int:
         """How many names there are."""
         return len(self._names)
-
-    def expect(self, count: int) -> None:
-        """Raises :class:`NeedsEager` if so many names are too many."""
-        if count > self.most_names:
-            raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
 
     def add_name(self, wanted: str) -> str:
         """``wanted``, with a number appended if it is in use."""

@@ -42,6 +42,7 @@ from tnp.capture.tracing.scalar_kind import condition_of
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
+from tnp.core.trace import check_length
 
 __all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators"]
 
@@ -391,7 +392,7 @@ def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:
     before = trace.name_count
     for done, i in enumerate(indices):
         if done >= 4 and done.bit_count() == 1:
-            trace.expect(before + (trace.name_count - before) * len(indices) // done)
+            check_length(trace, before + (trace.name_count - before) * len(indices) // done)
         yield iterations.item(i)
 
 

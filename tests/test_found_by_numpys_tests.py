@@ -3,6 +3,7 @@
 import collections.abc
 import copy
 import functools
+import itertools
 import sys
 import tempfile
 import warnings
@@ -398,3 +399,71 @@ def test_no_axis_of_methods_that_take_one(shape):
     check(lambda a: np.add.accumulate(a, axis=None), a)
     check(lambda a: np.hypot.accumulate(a, None), a)
     check(lambda a: np.add.reduceat(a, [0], axis=None), a)
+
+
+@pytest.mark.parametrize("method", ["reduce", "accumulate", "reduceat"])
+@pytest.mark.parametrize(
+    "name", ["add", "multiply", "maximum", "bitwise_or", "logical_and", "logical_xor", "less", "hypot"]
+)
+def test_out_of_another_dtype_than_a_method_of_a_ufunc_computes_in(name, method):
+    """NumPy keeps partial results in it, each converted: the largest of [-7, 300] into uint8 is 249."""
+    rest, shape = {"reduce": ((), ()), "accumulate": ((), 3), "reduceat": (([0, 1],), 2)}[method]
+
+    def f(a, out):
+        return getattr(getattr(np, name), method)(a, *rest, out=out)
+
+    dtypes = [np.dtype(c) for c in "?bBilLfdF"]
+    for own, other in itertools.product(dtypes, dtypes):
+        with np.errstate(invalid="ignore"):
+            a = np.array([3, -7, 300]).astype(own)
+        check(f, (a, np.zeros(shape, other)))
+
+
+def test_span_of_bools_into_an_array():
+    check(lambda a, out: np.ptp(a, out=out), (X > 1, np.zeros((), np.int8)))
+    check(lambda a, out: np.ptp(a, out=out), (X > 1, np.zeros((), bool)))
+
+
+@pytest.mark.parametrize("positions", [[[1, 0], [7, 7]], [[1, 2**63 + 1], [2, 3]], [[1, 2**64 - 1], [2, 3]]])
+def test_positions_of_uint64(positions):
+    positions = np.array(positions, np.uint64)
+    check(lambda p: np.ravel_multi_index(p, (5, 8)), (positions,))
+    check(lambda p: np.ravel_multi_index(p, (5, 8), mode=("wrap", "clip")), (positions,))
+    check(lambda p: np.unravel_index(p[0], (5, 8)), (positions,))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (2, 3)])
+def test_functions_by_element_of_arrays_without_any(shape):
+    def f(x):
+        found = []
+        for signature, otypes in itertools.product((None, "()->()", "(n)->(n)", "()->(n)"), (None, "i")):
+            by_element = np.vectorize(lambda x: x, signature=signature, otypes=otypes)
+            try:
+                found.append(by_element(x))
+            except ValueError as error:
+                found.append(str(error))
+        return found
+
+    check(f, (np.ones(shape),))
+
+
+def test_the_name_of_a_function_by_element():
+    def f(x):
+        @np.vectorize(signature="(n)->(n)", otypes=["float64"])
+        def g(x):
+            """Its argument."""
+            return x
+
+        return g(x), g.__name__, g.__doc__
+
+    check(f, (X,))
+
+
+def test_arrays_of_integers_that_are_no_int64():
+    small, large = [1, 2], [2477551240072187391, 9577394838764454085]
+    calls = [(X, *pair) for pair in (small, large, small[::-1], large[::-1], [-1, large[1]])]
+    for ordered in (calls, calls[::-1]):
+        check(lambda a, n, m: (np.array([n, m]), np.array(m)), *ordered)
+        check(lambda a, n, m: np.array([n, m]) * 0.5, *ordered)
+        check(lambda a, n, m: np.full(3, m), *ordered)
+        check(lambda a, n, m: np.where(a > 1, m, 0), *ordered)

@@ -110,7 +110,7 @@ def test_out_that_is_refused(function, out, executors):
         (lambda x, out: np.clip(x, 1, 2, out=out, where=x > 3), np.zeros((2, 3)), None),
         (lambda x, out: x.cumsum(1, None, out), np.zeros((2, 3)), None),
         (lambda x, out: np.add.reduce(x, 0, None, out, True), np.zeros((1, 3)), None),
-        (lambda x, out: np.add.reduce(x, 0, out=out), np.zeros(3, np.float32), None),
+        (lambda x, out: np.add.reduce(x, 0, out=out), np.zeros(3, np.float32), "another dtype than it computes in"),
         (lambda x, out: np.add.outer(x, x, out=(out,)), np.zeros((2, 3, 2, 3)), None),
         (lambda x, out: np.sum(x, axis=0, out=out), np.zeros(3, np.float32), "another shape or dtype"),
         (lambda x, out: np.fft.ifft2(x, out=out), np.zeros((2, 3), complex), "Fourier transform into out="),

@@ -65,7 +65,7 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)
-        if dtype is None or dtype is dtypes.int64:
+        if dtype is None or (dtype is dtypes.int64 and x.value is None):
             _check_default_integer(x)
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
     if isinstance(x, range):
@@ -86,23 +86,34 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
-def _check_default_integer(x: NumberProxy) -> None:
-    if x.python_type is int and (intervals.bounds(x)[1] or 0) > _INT64_MAX:
-        raise NeedsEager("it makes an array of an integer of uint64, whose dtype NumPy chooses by its value")
+def _check_default_integer(x: Any) -> None:
+    """Raises ``NeedsEager`` for an integer of which NumPy makes no int64; of an argument, the trace depends on the answer."""
+    if getattr(x, "python_type", type(x)) is not int:
+        return
+    if isinstance(x, NumberProxy):
+        low, high = intervals.bounds(x)
+        is_within = x.value is None and (high is None or high <= _INT64_MAX)
+        if is_within or (low is not None and high is not None and -_INT64_MAX <= low <= high <= _INT64_MAX):
+            return
+    if x < -_INT64_MAX - 1 or x > _INT64_MAX:
+        raise NeedsEager(
+            "it makes an array of an integer that int64 does not hold, whose dtype NumPy chooses by its value"
+        )
 
 
 def beyond(x: Any, dtype: DType) -> int:
     """-1 if ``x`` is a Python integer below all that an integer ``dtype`` holds, 1 if it is above, else 0.
 
-    Of an argument, the trace depends on the answer. What the program computes is left to executors, who take no number for
-    one that it does not fit; so is int64, which nearly all fit.
+    Of an argument, the trace depends on the answer, unless int64 holds it, as it holds nearly all. What the program computes
+    is left to executors, who take no number for one that it does not fit.
     """
     kind = x.python_type if isinstance(x, NumberProxy) else type(x)
     if kind is not int or dtype.kind not in "iu":
         return 0
     limits = np.iinfo(to_numpy_dtype(dtype))
-    if isinstance(x, NumberProxy) and (x.value is None or dtype is dtypes.int64):
-        return 0
+    if isinstance(x, NumberProxy):
+        if x.value is None or (dtype is dtypes.int64 and limits.min <= x.value <= limits.max):
+            return 0
     return -1 if x < limits.min else 1 if x > limits.max else 0
 
 
@@ -193,8 +204,7 @@ def _nested_dtype(items: list[Any]) -> DType:
     for x in leaves:
         if is_number(x):
             kind = x.python_type if isinstance(x, NumberProxy) else type(x)
-            if beyond(x, dtypes.int64):
-                raise NeedsEager("it makes an array of integers of more than 64 bits, or unsigned ones")
+            _check_default_integer(x)
             strong.append(np.dtype(kind))
         elif isinstance(x, TensorProxy):
             strong.append(to_numpy_dtype(x.dtype))

@@ -93,7 +93,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     operands = [normalize_operand(v) for v in (x, y)]
     dtype = result_dtype(*operands)
     # NumPy makes arrays of numbers first, and casts those unchecked.
-    wraps = dtype.kind in "iu" and dtype is not dtypes.int64
+    wraps = dtype.kind in "iu"
     values = [clang.convert(as_array(v), dtype) if wraps and is_number(v) else as_array(v, dtype) for v in operands]
     return clang.where(truth(condition), *values)
 
@@ -347,9 +347,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TensorPro
     index = as_array(indices)
     if index.dtype.kind == "b":
         index = clang.convert(index, dtypes.int64)
-    if index.dtype.kind not in "iu" or index.dtype is dtypes.uint64:
+    if index.dtype.kind not in "iu":
         raise TypeError("only int indices permitted")
-    index = clang.convert(index, dtypes.int64)
+    index = clang.convert(index, dtypes.int64)  # what int64 does not hold becomes negative, and so invalid
     if not lengths:
         raise NeedsEager("np.unravel_index of a 0-d shape is for NumPy to check")
     valid = clang.logical_and(clang.ge(index, 0), clang.lt(index, symbols.number_of(math.prod(lengths))))
@@ -375,8 +375,6 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     found = [clang.convert(x, dtypes.int64) if x.dtype.kind == "b" else x for x in found]
     if any(x.dtype.kind not in "iu" for x in found):
         raise TypeError("only int indices permitted")
-    if any(x.dtype is dtypes.uint64 for x in found):
-        raise NeedsEager("positions of uint64 are not compiled")
     modes = [mode] * len(lengths) if isinstance(mode, str) else list(mode)
     total: Any = None
     parts = clang.broadcast(*(clang.convert(x, dtypes.int64) for x in found))

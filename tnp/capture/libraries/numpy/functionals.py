@@ -97,6 +97,8 @@ class Vectorized:
         self.excluded: Any = made.excluded
         self.cache, self.signature = cache, signature
         self.__doc__ = getattr(pyfunc, "__doc__", None) if doc is None else doc
+        if hasattr(pyfunc, "__name__"):
+            self.__name__ = pyfunc.__name__
 
     def __tnp_call__(self, *args: Any, **kwargs: Any) -> Any:
         """A call of the object."""
@@ -171,13 +173,13 @@ def _by_signature(function: Any, args: list[Any], signature: str, otypes: Any) -
         ):
             raise NeedsEager("it calls an np.vectorize with arguments that do not fit its signature")
     around = np.broadcast_shapes(*(a.shape[: len(a.shape) - len(core)] for a, core in zip(arrays, cores)))
-    rows = [
-        _call(np.reshape, _call(np.broadcast_to, a, (*around, *(sizes[n] for n in c))), (-1, *(sizes[n] for n in c)))
-        for a, c in zip(arrays, cores)
-    ]
     count = math.prod(around)
     if count == 0:
         raise NeedsEager("it calls an np.vectorize of empty arrays")
+    rows = [
+        _call(np.reshape, _call(np.broadcast_to, a, (*around, *(sizes[n] for n in c))), (count, *(sizes[n] for n in c)))
+        for a, c in zip(arrays, cores)
+    ]
     first = _call(function, *(r[0] for r in rows))
     results = first if type(first) is tuple else (first,)
     if len(results) != len(outs) or any(

@@ -88,14 +88,19 @@ def call_with_out(
         raise NeedsEager("it rounds into a read-only array, which NumPy lets pass for integers")
     if symbol is lnp.dot and not (type(arrays[0]) is TracedArray and arrays[0].contiguous_):
         raise NeedsEager("np.dot takes an out= that is C-contiguous")
-    if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
-        kwargs = {**kwargs, "dtype": arrays[0].dtype}
+    if out.sets_dtype:
+        args, kwargs = _in_dtype_of(arrays[0], symbol, out, args, kwargs)
     where = kwargs.get("where", True) if out.converts else True
     if where is not True:
         args, kwargs = _computed_everywhere(tracer, symbol, where, args, kwargs)
     shape = arrays[0].shape_ if len(arrays) == 1 and type(arrays[0]) is TracedArray else ()
-    with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
-        result = tracer.call(symbol, args, kwargs)
+    try:
+        with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
+            result = tracer.call(symbol, args, kwargs)
+    except TypeError as error:  # the dtype of out= may choose another loop, as that of np.ptp does
+        if out.converts:
+            raise
+        raise NeedsEager(f"{symbol.name} may raise {type(error).__name__}, or not, with this out=") from None
     results = result if isinstance(result, tuple) else (result,)
     if not all(type(r) is TracedArray for r in results):
         raise NeedsEager(f"{symbol.name} with out= gives no array")
@@ -117,6 +122,32 @@ def call_with_out(
         tracer.store(target, value, by_element=False)
     stored = tuple(value if target is None else target for target, value in zip(targets, results))
     return stored if len(stored) > 1 else stored[0]
+
+
+def _in_dtype_of(target: Any, symbol: Symbol, out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+    """The arguments of a ufunc's method with the dtype that NumPy computes in, where its results are kept in ``target``.
+
+    NumPy keeps partial results there, so it converts them back and forth if it computes in another dtype. Such a call runs
+    eagerly.
+    """
+    assert out.position is not None
+    ufunc, array = args[:2]
+    if len(args) == out.position:
+        args, kwargs = args[:-1], {**kwargs, "dtype": args[-1]}
+    given = kwargs.get("dtype")
+    if given is None:
+        own = array.dtype if type(array) is TracedArray else np.asanyarray(array).dtype
+        try:
+            computed = ufunc.resolve_dtypes((target.dtype, own, None), reduction=True)[2]
+        except TypeError:
+            computed = None
+        if computed == np.dtype(bool) and ufunc.__name__.startswith("logical_"):
+            return args, kwargs
+    else:
+        computed = np.dtype(given)
+    if computed != target.dtype:
+        raise NeedsEager(f"{ufunc.__name__}.{symbol.name} stores its results in another dtype than it computes in")
+    return args, {**kwargs, "dtype": computed}
 
 
 def _shares(target: Any, x: Any) -> bool:

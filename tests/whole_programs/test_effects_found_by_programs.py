@@ -618,3 +618,47 @@ def test_what_is_printed_before_a_product_is_too_large(capsys):
                 print(error)
             said.append(capsys.readouterr().out)
         assert said[1] == said[0]
+
+
+def test_what_is_written_before_a_number_that_may_not_fit_is_stored():
+    """An argument is stored to before the conversion, which comes after an assignment to an attribute."""
+
+    def f(a, box, n):
+        a ^= 1
+        box.value = np.prod(a, axis=1)
+        box.value[...] = n
+        return a
+
+    jitted = tnp.jit(f)
+    for n in (1, 7, 2**63):
+        (a, box), (b, other) = (
+            (np.arange(6, dtype=np.uint32).reshape(2, 3), SimpleNamespace(value=None)) for _ in "ab"
+        )
+        assert_same(jitted(a, box, n), f(b, other, n))
+        assert_same([a, box.value], [b, other.value])
+
+
+@pytest.mark.parametrize("own", [np.int8, np.uint64, np.float32, np.complex64])
+def test_results_that_are_cast_into_some_of_an_array(own):
+    """What a mask leaves out keeps its bits: int64 and uint64 have no dtype in common that holds both."""
+
+    def f(a, out, mask):
+        np.negative(a, out=out, casting="unsafe", where=mask)
+        return np.add(a, a, out=out, casting="unsafe", where=~mask)
+
+    with np.errstate(invalid="ignore"):
+        a = np.array([3.5, np.nan, 200, 2]).astype(own)
+    mask = np.array([True, False, False, True])
+    for out in (np.array([2**62 + 3, -5, 2**53 + 1, 4]), np.array([2**63 + 5, 1, 2, 3], np.uint64), np.ones(4, bool)):
+        check(f, (a, out, mask), (a, out, ~mask))
+
+
+@pytest.mark.parametrize(
+    "initial", [np.int64(300), np.uint64(2**63 + 1), np.int8(-3), np.float64(2.7), 300, 2.5, np.inf]
+)
+@pytest.mark.parametrize("own", [np.int8, np.uint8, np.int64, np.uint64, bool])
+def test_initial_values_that_may_not_fit(own, initial):
+    a = np.array([1, 2, 3]).astype(own)
+    for name in ("sum", "max", "nanmin", "prod"):
+        check(lambda a, initial: getattr(np, name)(a, initial=initial), (a, initial))
+    check(lambda a, initial: np.maximum.reduce(a, initial=initial, where=a > 1), (a, initial))

@@ -458,3 +458,17 @@ def test_products_into_arrays_that_are_not_contiguous_are_refused():
                 except ValueError as error:
                     outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
+
+
+def test_views_of_what_was_copied_before_a_store_are_not_copied_again():
+    def f(a):
+        v, same = np.diag(a), a
+        same[1:0:2][...] = 2.0
+        a %= 1
+        return v, v.reshape(-1, 1), v.reshape(-1)
+
+    jitted = tnp.jit(f)
+    for n in (0, 3, 4, 5):
+        first, *views = jitted(np.arange(n) + 0.5)
+        assert all(np.shares_memory(first, v) for v in views) or n == 0
+        assert_same([first, *views], list(f(np.arange(n) + 0.5)))

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tnp.core import prims, sizes, symbols, views
+from tnp.core import prims, sizes, views
 from tnp.core.languages import language_context
 from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import TensorProxy
@@ -25,6 +25,7 @@ from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
+from tnp.transforms.aliasing import c_ordered, makes_scalar, may_repeat, may_view
 from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
 from tnp.transforms.claim import FusedSymbol, Update, claim
@@ -226,13 +227,13 @@ class Pass:
         if b.sym is prims.unpack_trivial:
             return
         may_alias: frozenset[str] = frozenset()
-        if _may_view(b) and not _makes_scalar(b, self.trace):
+        if may_view(b) and not makes_scalar(b, self.trace):
             arrays = [p for p in b.flat_inputs if isinstance(p, TensorProxy)]
             may_alias = frozenset().union(*(self.roots[p.name] for p in arrays))
             if arrays and b.sym.is_prim and OpTags.LATE_GUARD not in b.sym.tags and b.args and b.args[0] is arrays[0]:
                 may_alias = self.roots[arrays[0].name]
             for p in b.flat_outputs:
-                if isinstance(p, TensorProxy) and any(_may_repeat(p, a) or a.name in self.repeating for a in arrays):
+                if isinstance(p, TensorProxy) and any(may_repeat(p, a) or a.name in self.repeating for a in arrays):
                     self.repeating.add(p.name)
         if OpTags.MAY_COPY in b.sym.tags and b.args[0].name not in self.c_ordered:
             self.repeating.add(b.output.name)  # what is written there may not show in the argument
@@ -452,7 +453,7 @@ class Pass:
                 continue
             old = self.proxy_of(stale)
             now = self.names.get(stale, old)
-            if now.name in self.members[root]:  # it has not been copied yet
+            if now.name in self.members[root] and not self._views_a_copy(stale, root, copies):  # it is not copied yet
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
                 again = self._views_of_copies(stale, copies)
                 for made in again:
@@ -465,6 +466,19 @@ class Pass:
                     self.out.append(operations.clone.bind(now, output=kept))
                 self.names[stale] = copies[stale] = kept
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
+
+    def _views_a_copy(self, name: str, root: str, now: Container[str]) -> bool:
+        """Whether ``name`` is a view of what was copied out of the memory of ``root`` before the view was taken, and is
+        not copied ``now``."""
+        at = self.producer.get(name)
+        while at is not None and OpTags.VIEW in self.bsyms[at].operation.tags:
+            viewed = self.bsyms[at].args[0]
+            if type(viewed) is not TensorProxy or viewed.name in now:
+                return False
+            if self.names.get(viewed.name, viewed).name not in self.members[root]:
+                return True
+            at = self.producer.get(viewed.name)
+        return False
 
     def _views_of_copies(self, name: str, copies: dict[str, Any]) -> list[BoundSymbol]:
         """The operations that made ``name`` a view of what has been copied, so that both share memory again; none if it is no such view."""
@@ -496,7 +510,7 @@ class Pass:
             roots = self.roots[operand.name]
             if roots != frozenset((operand.name,)) or operand.name in self.inputs:
                 continue
-            if self.live_after(operand.name, i) or _may_view(self.bsyms[self.producer[operand.name]]):
+            if self.live_after(operand.name, i) or may_view(self.bsyms[self.producer[operand.name]]):
                 continue
             self.taken.add(operand.name)
             return self._into(now, made, result)
@@ -522,69 +536,10 @@ def _leaves(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
         yield from _leaves(b.subsymbols) if b.subsymbols else (b,)
 
 
-def _may_view(b: BoundSymbol) -> bool:
-    """Whether a result may look at an argument's memory. A subscript with arrays of indices copies."""
-    if OpTags.VIEW not in b.sym.tags:
-        return False
-    if OpTags.SUBSCRIPT in b.sym.tags and b.subsymbols:
-        return any(s.has_tag_inside(OpTags.VIEW) for s in b.subsymbols)
-    return True
-
-
-def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
-    """Whether the operation gives scalars, which view nothing: elements of an array, as NumPy's subscripts do, or a sum."""
-    made = b.flat_outputs
-    if not made or not all(isinstance(p, TensorProxy) and p.scalar and kind_of(b, p, trace) == "numpy" for p in made):
-        return False
-    if OpTags.SUBSCRIPT in b.sym.tags or OpTags.PRODUCT in b.sym.tags:
-        return True
-    return all(s.operation is prims.select and s.args[0].ndim == 1 for s in (b.subsymbols if len(made) > 1 else [b]))
-
-
-def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
-    """Whether a view has more elements than what it looks at, or might have. NumPy writes to no broadcast array, be it empty."""
-    if sizes.is_known(view.shape) and sizes.is_known(source.shape):
-        return math.prod(view.shape) > math.prod(source.shape) or (0 in view.shape and view.shape != source.shape)
-    if None in map(symbols.value_of, (*view.shape, *source.shape)):
-        return sizes.shapes_equal(view.shape, source.shape) is not True
-    ours, theirs = (sorted(map(symbols.provable, a.shape), key=str) for a in (view, source))  # which adds no relations
-    return ours != theirs
-
-
 def _is_large(a: TensorProxy, bounded: bool = False) -> bool:
     """Whether an array is so large that reusing memory for it is cheaper than allocating, or may be (``bounded``)."""
     most = [sizes.bound_or_none(n) if bounded or isinstance(n, int) else None for n in a.shape]
     return None not in most and math.prod(most) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
-
-
-def c_ordered(trace: Trace) -> set[str]:
-    """The arrays whose axes surely stand in C order in memory, so that what is computed of them alone is C-contiguous."""
-    found = set(trace.row_major)
-    for b in trace.bound_symbols:
-        p = b.output
-        if is_control_flow(b):
-            found.update(name for name, init in stored(b).items() if init.name in found)
-        if not isinstance(p, TensorProxy):
-            continue
-        arrays = [x for x in b.flat_inputs if isinstance(x, TensorProxy) and x.ndim]
-        if OpTags.TAKES_OUT in b.sym.tags or isinstance(b, Update):
-            keeps = all(x.name in found for x in arrays)
-        elif OpTags.SUBSCRIPT in b.sym.tags:
-            keeps = b.args[0].name in found and _is_forward_key(b.args[1])
-        else:
-            keeps = OpTags.FACTORY in b.sym.tags and "order" not in b.kwargs and all(x.name in found for x in arrays)
-        if keeps:
-            found.add(p.name)
-    return found
-
-
-def _is_forward_key(key: Any) -> bool:
-    """Whether a key takes numbers, new axes, and slices that run forward."""
-    return all(
-        k is None or k is Ellipsis or type(k) is int
-        or (type(k) is slice and (k.step is None or (type(k.step) is int and k.step > 0)))
-        for k in (key if isinstance(key, tuple) else (key,))
-    )  # fmt: skip
 
 
 def _step_key(b: BoundSymbol) -> Any:

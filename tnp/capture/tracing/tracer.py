@@ -404,7 +404,8 @@ class Tracer:
         if self.trace.writes_last or not any(_may_refuse(b, kinds) for b in self.trace.statements[start:]):
             return False
         written = any(s.written and s.dirty and s.value.name != s.source for s in self.inputs.storages)
-        is_behind = written or self._has_stores()
+        # What may be lost is known already where an operation among them may raise: stores before it are statements, too.
+        is_behind = written or (not self.may_lose_stores and self._has_stores())
         if is_behind:
             del self.trace.statements[start:]
         return is_behind

@@ -16,7 +16,7 @@ from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_item, ufunc_axes
 from tnp.lang.numpy.quantiles import (
     Quantiles,
     lines,
@@ -87,7 +87,7 @@ def _extreme_function(name: str, plain_name: str, neutral: float) -> Symbol:
         start = NoValue
         all_nan = None if nan is None else reductions.all(nan, axis, keepdims=keepdims, where=where)
         if initial is not NoValue and initial is not None:
-            start = as_array(initial, a.dtype)
+            start = as_item(initial, a.dtype)
             if all_nan is not None:
                 all_nan = clang.logical_and(*clang.broadcast(all_nan, clang.isnan(start)))
                 start = _replaced(start, low)[0]
@@ -174,7 +174,7 @@ def _nanvar(
     dims = ufunc_axes(a.ndim, axis)
     valid = _both(mask_of(where, a), clang.isnan(a))
     count = reductions.count_of(a, dims, valid)
-    center = divided(sum_of(a, dims, valid), count) if given is NoValue else as_array(given)
+    center = divided(sum_of(clang.convert(a, wanted), dims, valid), count) if given is NoValue else as_array(given)
     distance = clang.convert(a - center, a.dtype)
     squares = clang.convert(square_of(distance), wanted)
     freedom = clang.convert(count, dtypes.float64) - ddof

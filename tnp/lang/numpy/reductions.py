@@ -21,7 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_mask, axes, check_real, static_int, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_item, as_mask, axes, check_real, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -136,7 +136,7 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
             )
             start = None
         else:
-            start = as_array(initial, work)
+            start = as_item(initial, work)
             check(start.ndim == 0, lambda: "Input object to FillWithScalar is not a scalar")
         if mask is not None:
             neutral = start if identity is None else (bool(identity) if work is dtypes.bool8 else identity)

@@ -25,7 +25,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, result_of, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
 from tnp.lang.numpy.indexing import index_key
-from tnp.lang.numpy.operands import as_array, as_mask, check_order, normalize_operand, static_axis, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_item, as_mask, check_order, normalize_operand, static_axis, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, Out, language, npsymbol, symbol_of
 
@@ -249,7 +249,7 @@ def reduce(
         return _call["reduce"](ufunc, a, **options)
     over, combine, neutral = rule
     a = clang.ne(a, 0) if wanted.kind == "b" and a.dtype.kind != "b" else clang.convert(a, wanted)
-    first = as_array(initial, wanted) if has_initial else None
+    first = as_item(initial, wanted) if has_initial else None
     if where is not True:
         mask = as_mask(where)
         if mask.ndim > a.ndim:

@@ -118,7 +118,7 @@ def call_with_out(
         if where is not True:
             if target._element_type.kind == "c" and value._element_type.kind != "c":
                 raise NeedsEager("it stores real numbers into some of a complex array, of which NumPy warns")
-            value = tracer.call(lnp.where, (tracer.array_handle(where), value, target), {})
+            value = _only_where(tracer, tracer.array_handle(where), value, target)
         tracer.store(target, value, by_element=False)
     stored = tuple(value if target is None else target for target, value in zip(targets, results))
     return stored if len(stored) > 1 else stored[0]
@@ -168,6 +168,15 @@ def _computed_everywhere(
         tracer.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
     )
     return operands, {k: v for k, v in kwargs.items() if k != "where"}
+
+
+def _only_where(tracer: Tracer, where: TracedArray, value: TracedArray, target: TracedArray) -> TracedArray:
+    """The results where the mask holds, else the elements of the array into which they are stored, in its dtype."""
+    if value._element_type is not target._element_type:
+        if value._element_type.kind in "fc" and target._element_type.kind not in "fc":
+            value = tracer.call(lnp.where, (where, value, value.dtype.type(0)), {})
+        value = value.astype(target.dtype)
+    return tracer.call(lnp.where, (where, value, target), {})
 
 
 def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[TracedArray | None]) -> tuple[Any, ...]:

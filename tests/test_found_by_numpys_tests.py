@@ -467,3 +467,20 @@ def test_arrays_of_integers_that_are_no_int64():
         check(lambda a, n, m: np.array([n, m]) * 0.5, *ordered)
         check(lambda a, n, m: np.full(3, m), *ordered)
         check(lambda a, n, m: np.where(a > 1, m, 0), *ordered)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, n: np.union1d(a, n), lambda a, n: np.roll(a, n), lambda a, n: np.pad(a, 1, constant_values=n),
+        lambda a, n: np.nan_to_num(a, nan=n), lambda a, n: np.repeat(a, abs(n) % 7), lambda a, n: np.tile(a, abs(n) % 7),
+    ],
+)  # fmt: skip
+def test_numbers_of_other_kinds_than_the_array(function):
+    numbers = (2, -1, 300, True, 1j, np.uint64(2), np.array(2, np.uint64), np.array([1, 2**64 - 1, 200], np.uint64))
+    for dtype in (np.uint8, np.uint64, np.int8, np.float32):
+        check(function, *((np.array([3, 0, 2], dtype), n) for n in numbers))
+
+
+def test_slopes_over_coordinates_that_are_bools():
+    check(lambda f, x: np.gradient(f, x), (np.array([3, 0, 2]), np.array([True, False, True])))

@@ -311,6 +311,10 @@ def _short(x: Any) -> str:
 # What is sensitive to rounding
 
 
+#: functions that give either of two zeros
+_EXTREMES = frozenset(("amax", "amin", "max", "min", "nanmax", "nanmin"))
+
+
 class _Wobbling(ast.NodeTransformer):
     """Puts ``__wobble__`` around what tnp may round in another way."""
 
@@ -322,6 +326,8 @@ class _Wobbling(ast.NodeTransformer):
             node.args = [a if isinstance(a, ast.Starred) else _wobbled(a, "__wobble_copy__") for a in node.args]
             if isinstance(node.func, ast.Attribute):
                 node.func.value = _wobbled(node.func.value, "__wobble_copy__")
+        if name in _EXTREMES:
+            return _wobbled(node, "__wobble_zero__")
         return _wobbled(node) if name in INEXACT else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -394,6 +400,7 @@ def is_ill_conditioned(path: Path, number: int, expected: Sequence[Outcome], dif
             "__stored__": lambda a, x, found=undefined: found.append(_is_undefined(a, x)),
             "__wobble__": lambda x, seed=seed: _wobble(x, seed),
             "__wobble_copy__": lambda x, seed=seed: _wobbled_copy(x, seed),
+            "__wobble_zero__": lambda x, seed=seed: _other_zero(x) if seed % 2 else x,
         }
         world = World(path, transformed=_Wobbling().visit, **wobbles)
         try:
@@ -418,6 +425,13 @@ def _wobble(x: Any, seed: int) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and x.flags.writeable:
         x[...] = _moved(x, seed)
     return x
+
+
+def _other_zero(x: Any) -> Any:
+    """Zeros of the other sign: where both are among the elements, the largest may be either."""
+    if type(x) is np.ndarray and x.dtype.kind == "f":
+        return np.where(x == 0, -x, x)
+    return -x if type(x) in (float, np.float16, np.float32, np.float64) and x == 0 else x
 
 
 def _wobbled_copy(x: Any, seed: int) -> Any:

@@ -124,6 +124,7 @@ def _spacings(spacings: tuple[Any, ...], dims: tuple[int, ...], f: TensorProxy) 
             found.append(x)
             continue
         points = as_array(x)
+        check(points.dtype.kind != "b", lambda: "np.gradient over coordinates that are bools", NeedsEager)
         check(points.ndim == 1, lambda: "distances must be either scalars or 1d")
         check(
             sizes.equal(points.shape[0], f.shape[dim]),

@@ -19,6 +19,8 @@ from tnp.lang.numpy.operands import (
     as_array_with,
     as_integer,
     as_item,
+    beyond,
+    is_complex,
     normalize_operand,
     size_or_int,
     static_int,
@@ -355,10 +357,16 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
 # Repeating
 
 
+def _check_repeats(repeats: Any) -> None:
+    if isinstance(repeats, TensorProxy) and repeats.dtype is dtypes.uint64 and not repeats.scalar:
+        raise NeedsEager("it repeats as often as an array of uint64 says, which NumPy refuses in some shapes")
+
+
 @npsymbol(returns="array", factory=True)
 def tile(A: Any, reps: Any) -> TensorProxy:
     """The array repeated along each dimension as a whole."""
     a = as_array(A)
+    _check_repeats(reps)
     if isinstance(reps, TensorProxy):
         raise NeedsValue("the repeats of np.tile are known only when the program runs")
     counts: list[Any] = [symbols.extent(size_or_int(r)) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
@@ -379,6 +387,7 @@ def tile(A: Any, reps: Any) -> TensorProxy:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     """Each element along a dimension repeated, all equally often or each as often as said."""
     made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
+    _check_repeats(repeats)
     repeats = symbols.as_dimension(repeats) if symbols.is_symbol(repeats) else repeats
     if symbols.is_symbol(repeats):
         return clang.repeat_dim(made, repeats, dim)
@@ -494,6 +503,8 @@ def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) ->
         raise NeedsOpaque("np.pad takes its constants from an array")
     pairs = _pairs(values, a.ndim)
     plain = [v for pair in pairs for v in pair]
+    if a.dtype.kind == "u" and any(is_complex(v) or (is_number(v) and beyond(v, a.dtype)) for v in plain):
+        raise NeedsEager("np.pad with a number that an unsigned dtype may not hold, which NumPy casts unchecked")
     if all(type(v) in (bool, int) for v in plain) and len(set(plain)) <= 1 and a.dtype.kind not in "bu":
         return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])
     for d, (width, pair) in enumerate(zip(widths, pairs)):

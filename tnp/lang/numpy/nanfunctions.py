@@ -16,7 +16,7 @@ from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_item, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_item, is_complex, ufunc_axes
 from tnp.lang.numpy.quantiles import (
     Quantiles,
     lines,
@@ -278,6 +278,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     check(bool(copy), lambda: "np.nan_to_num(copy=False) writes to its argument", NeedsEager)
     if x.dtype.kind not in "fc":
         return x
+    if any(map(is_complex, (nan, posinf, neginf))):
+        raise NeedsEager("np.nan_to_num puts a complex number")
     limits = np.finfo(dtypes.real_counterpart(x.dtype).name)
     above = float(limits.max) if posinf is None else posinf
     below = float(limits.min) if neginf is None else neginf

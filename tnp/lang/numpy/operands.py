@@ -27,6 +27,7 @@ __all__ = [
     "check_order",
     "check_real",
     "integer_or_eager",
+    "is_complex",
     "is_scalar_like",
     "listed",
     "may_be_beyond",
@@ -213,6 +214,13 @@ def _nested_dtype(items: list[Any]) -> DType:
         else:
             raise NeedsEager(f"it makes an array of a {type(x).__name__}")
     return result_of(np.result_type(*strong))
+
+
+def is_complex(x: Any) -> bool:
+    """Whether ``x`` is a complex number or array, or stands for one."""
+    if isinstance(x, TensorProxy) or isinstance(x, np.generic):
+        return x.dtype.kind == "c"
+    return getattr(x, "python_type", type(x)) is complex
 
 
 def is_scalar_like(x: Any) -> bool:

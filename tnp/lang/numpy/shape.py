@@ -18,6 +18,7 @@ from tnp.lang.numpy.operands import (
     as_array_with,
     as_integer,
     integer_or_eager,
+    is_complex,
     listed,
     size_or_int,
     static_int,
@@ -257,6 +258,9 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
 def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
     a, axis = as_array(a), listed(axis)
+    for by in shift if isinstance(shift, (tuple, list)) else (shift,):
+        if is_complex(by) or (isinstance(by, (TensorProxy, np.generic)) and by.dtype.name == "uint64"):
+            raise NeedsEager("np.roll shifts by complex numbers, or by uint64, whose sums wrap around")
     shift = [as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else as_integer(listed(shift))
     if isinstance(shift, TensorProxy) and shift.ndim:
         raise NeedsEager("np.roll shifts by an array whose values are known only when the program runs")

@@ -10,7 +10,7 @@ from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.operands import as_array, promote, size_or_int, static_axis
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
@@ -239,6 +239,8 @@ def _distinct(a: TensorProxy) -> TensorProxy:
 @npsymbol()
 def union1d(ar1: Any, ar2: Any) -> TensorProxy:
     """The distinct elements of both, sorted."""
+    if any(is_number(x) for x in (ar1, ar2)):
+        raise NeedsEager("np.union1d of a number, which NumPy casts unchecked")
     return _distinct(clang.concatenate([flattened(x) for x in promote(ar1, ar2)], 0))
 
 

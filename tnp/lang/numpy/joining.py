@@ -360,6 +360,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
 def _check_repeats(repeats: Any) -> None:
     if isinstance(repeats, TensorProxy) and repeats.dtype is dtypes.uint64 and not repeats.scalar:
         raise NeedsEager("it repeats as often as an array of uint64 says, which NumPy refuses in some shapes")
+    if getattr(repeats, "python_type", type(repeats)) is float:
+        raise NeedsEager("it repeats as often as a float says, which NumPy does not always refuse")
 
 
 @npsymbol(returns="array", factory=True)

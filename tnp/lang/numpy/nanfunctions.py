@@ -174,7 +174,8 @@ def _nanvar(
     dims = ufunc_axes(a.ndim, axis)
     valid = _both(mask_of(where, a), clang.isnan(a))
     count = reductions.count_of(a, dims, valid)
-    center = divided(sum_of(clang.convert(a, wanted), dims, valid), count) if given is NoValue else as_array(given)
+    summed = a if a.dtype.kind == "c" else clang.convert(a, wanted)
+    center = divided(sum_of(summed, dims, valid), count) if given is NoValue else as_array(given)
     distance = clang.convert(a - center, a.dtype)
     squares = clang.convert(square_of(distance), wanted)
     freedom = clang.convert(count, dtypes.float64) - ddof

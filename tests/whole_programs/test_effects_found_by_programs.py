@@ -662,3 +662,45 @@ def test_initial_values_that_may_not_fit(own, initial):
     for name in ("sum", "max", "nanmin", "prod"):
         check(lambda a, initial: getattr(np, name)(a, initial=initial), (a, initial))
     check(lambda a, initial: np.maximum.reduce(a, initial=initial, where=a > 1), (a, initial))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_a_loop_wrote_before_it_raised_is_there_if_more_is_written_behind_it():
+    def f(x, m):
+        k = 0
+        while k < 3:
+            k += 1
+            x *= x
+            x[1:, k] = 1
+        x[x == 2] = m
+
+    def g(x, m):
+        if x[0, 0] > 0:
+            x *= x
+            x[0, m] = 5
+        x[x == 2] = 7
+
+    for function in (f, g):
+        check(function, *((np.array([[1, 2, 1, 1][:n]]), m) for n in (4, 4, 3, 2, 4) for m in (1, 3)))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_arrays_of_two_dimensions_where_a_mask_takes_a_row(dynamic):
+    def once(x, v):
+        x[x % 2 == 0] = v
+
+    def in_a_tuple(x, v):
+        x[(x % 2 == 0,)] = v
+
+    def often(x, v):
+        for _ in range(1, x.size):
+            x[x % 2 == 0] = v
+
+    for f in (once, in_a_tuple, often):
+        jitted = tnp.jit(f, dynamic=dynamic)
+        for shape in ((3,), (1, 3), (1, 2), (2, 2), (1, 1)):
+            x, y = np.arange(np.prod(shape)).reshape(shape), np.arange(np.prod(shape)).reshape(shape)
+            for v in (x.copy(), x[..., :1].copy(), np.array([7]), np.array(7)):
+                assert_same(outcome(jitted, (x, v))[0], outcome(f, (y, v))[0])
+                assert_same(x, y)

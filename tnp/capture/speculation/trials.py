@@ -234,9 +234,11 @@ class Trial:
             raise Failure("it turns a mode of a library on or off")
 
     def commit(self, written: dict[int, TensorProxy]) -> None:
-        """Gives storages the values that the operation left in them."""
+        """Gives storages the values that the operation left in them, in their memory at once: it may raise after it wrote some."""
         for key, proxy in written.items():
             self.storages[key].replace(proxy)
+        if not self.trace.writes_last:
+            self.tracer.flush()
 
 
 def is_same_array(a: Any, b: TracedArray) -> bool:

@@ -54,4 +54,15 @@ def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
     """``a`` after ``a[key] = value``, the value converted to the array's dtype as assignment does."""
     late = converts_late(value, a.dtype)
     new = value if late else clang.convert(value, a.dtype) if is_number(value) else as_array(value, a.dtype)
-    return clang.setitem(a, index_key(key), new)
+    parts = index_key(key)
+    mask = parts[0] if isinstance(parts, tuple) and len(parts) == 1 else parts
+    if isinstance(mask, TensorProxy) and mask.dtype.kind == "b" and mask.ndim == a.ndim > 0 and not is_number(new):
+        check(
+            new.ndim <= 1,
+            lambda: (
+                "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, "
+                f"input has {new.ndim} dimensions"
+            ),
+            TypeError,
+        )
+    return clang.setitem(a, parts, new)

@@ -360,8 +360,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
 def _check_repeats(repeats: Any) -> None:
     if isinstance(repeats, TensorProxy) and repeats.dtype is dtypes.uint64 and not repeats.scalar:
         raise NeedsEager("it repeats as often as an array of uint64 says, which NumPy refuses in some shapes")
-    if getattr(repeats, "python_type", type(repeats)) is float:
-        raise NeedsEager("it repeats as often as a float says, which NumPy does not always refuse")
 
 
 @npsymbol(returns="array", factory=True)
@@ -369,6 +367,8 @@ def tile(A: Any, reps: Any) -> TensorProxy:
     """The array repeated along each dimension as a whole."""
     a = as_array(A)
     _check_repeats(reps)
+    if getattr(reps, "python_type", type(reps)) is float:
+        raise NeedsEager("np.tile repeats as often as a float says, which NumPy does not always refuse")
     if isinstance(reps, TensorProxy):
         raise NeedsValue("the repeats of np.tile are known only when the program runs")
     counts: list[Any] = [symbols.extent(size_or_int(r)) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]

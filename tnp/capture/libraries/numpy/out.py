@@ -176,7 +176,8 @@ def _only_where(tracer: Tracer, where: TracedArray, value: TracedArray, target: 
         if value._element_type.kind in "fc" and target._element_type.kind not in "fc":
             value = tracer.call(lnp.where, (where, value, value.dtype.type(0)), {})
         value = value.astype(target.dtype)
-    return tracer.call(lnp.where, (where, value, target), {})
+    chosen: TracedArray = tracer.call(lnp.where, (where, value, target), {})
+    return chosen
 
 
 def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[TracedArray | None]) -> tuple[Any, ...]:

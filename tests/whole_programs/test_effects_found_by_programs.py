@@ -704,3 +704,16 @@ def test_arrays_of_two_dimensions_where_a_mask_takes_a_row(dynamic):
             for v in (x.copy(), x[..., :1].copy(), np.array([7]), np.array(7)):
                 assert_same(outcome(jitted, (x, v))[0], outcome(f, (y, v))[0])
                 assert_same(x, y)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_an_index_is_out_of_bounds_before_a_number_does_not_fit():
+    def f(x, numbers, small):
+        x[np.array(4)] |= numbers.item(0) + small
+
+    def g(x, numbers, small):
+        return x[numbers], numbers.item(0) + small
+
+    x, small = np.arange(3, dtype=np.int32), np.array(5, np.uint8)
+    for function in (f, g):
+        check(function, *((x, np.array([n, 1]), small) for n in (-4, 4, 1)))

@@ -654,3 +654,20 @@ def test_integers_rounded_into_themselves_where_they_are_read_only():
     x = np.arange(4)
     x.flags.writeable = False
     check(lambda x: np.round(x, 1, out=x), (x,), (np.arange(4),))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_view_that_a_region_gives_where_its_operations_run_one_by_one(dynamic):
+    """No code for any size takes an array in columns; the view is of what is written next."""
+
+    def f(x, y):
+        x += y
+        y[1:] = y[:-1]
+
+    jitted = tnp.jit(f, dynamic=dynamic)
+    for shape in ((3, 4), (5, 17), (8, 6)):
+        x, y = np.asfortranarray(np.ones(shape)), np.arange(np.prod(shape)).reshape(shape)
+        mine = x.copy(order="K"), y.copy()
+        f(x, y)
+        jitted(*mine)
+        assert_same(list(mine), [x, y])

@@ -275,8 +275,11 @@ def _unfused(
             if isinstance(p, TensorProxy) and given[p.name] is not p:
                 alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
         alone.bound_symbols += _plain(group)
-        # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
-        states = _states(group)
+        # A view, and a state of an array that is written again, is a result of the region, and here of a whole program: an
+        # array of its own.
+        states = _states(group) | {
+            p.name for b in group if is_view(b) for p in b.flat_outputs if isinstance(p, TensorProxy) and not p.scalar
+        }
         made = [p if _in_library(p, ours, alone) is p else prims.as_language(p, ours) for p in outputs]
         fresh = tuple(
             prims.clone(q) if p.name in states else q for k, (p, q) in enumerate(zip(outputs, made)) if k not in updates

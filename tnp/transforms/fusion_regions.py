@@ -20,7 +20,7 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.claim import Fusable
-from tnp.transforms.dce import made_of_products, may_raise
+from tnp.transforms.dce import made_of_products, may_raise, refuses_values
 from tnp.transforms.region_cuts import cut_region, longest
 
 __all__ = ["find_regions"]
@@ -152,10 +152,11 @@ class _Regions:
         is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders).union(*(self._groups_of_makers(self.bsyms[j]) for j in joining))
-        # When an operation raises, the updates before it have happened, and none after it. A region checks before it writes.
+        # When an operation raises, the updates before it have happened, and none after it. A region checks before it writes; and
+        # refuses numbers before it computes, so that what may raise before it has to be done.
         raises = self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
-        if updates or (raises and not isinstance(b, Fusable)):
+        if updates or (raises and (not isinstance(b, Fusable) or refuses_values(b))):
             needs.update(self.group_of[j] for j in self.raised)
         if raises:
             needs.update(self.group_of[j] for j in self.written)

@@ -15,7 +15,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, check_order, check_real, static_int
+from tnp.lang.numpy.operands import as_array, check_default_integer, check_order, check_real, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
 
@@ -66,6 +66,8 @@ def array(
     """An array of numbers, of nested sequences of them, or of an array: a copy unless ``copy`` says otherwise."""
     check_order(order)
     check(ndmax is None, lambda: "np.array with ndmax= is not compiled", NeedsEager)
+    if dtype is None:
+        check_default_integer(object)
     made = _converted(object, dtype)
     made = _as_asked(object, made, order, copy)
     missing = static_int(ndmin) - made.ndim
@@ -274,6 +276,8 @@ def full(
     check_contiguous(order)
     wanted = checked_shape(shape)
     cpu_device(device)
+    if dtype is None:
+        check_default_integer(fill_value)
     return _filled(wanted, fill_value, as_array(fill_value).dtype if dtype is None else dtype_or(dtype, dtypes.float64))
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "axes",
     "axis",
     "beyond",
+    "check_default_integer",
     "check_fits",
     "check_order",
     "check_real",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 #: the largest number of the dtype that NumPy makes of integers
+_NO_INT64 = "it makes an array of an integer that int64 does not hold, whose dtype NumPy chooses by its value"
 _INT64_MAX = 2**63 - 1
 
 
@@ -87,19 +89,42 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
-def _check_default_integer(x: Any) -> None:
+def _check_default_integer(x: NumberProxy) -> None:
+    """Raises ``NeedsEager`` for an integer of which NumPy makes no int64, as far as that is known without a question."""
+    if x.python_type is int:
+        most = intervals.bounds(x)[1] or 0 if x.value is None else x.value
+        if not -_INT64_MAX - 1 <= most <= _INT64_MAX:
+            check_default_integer(x)
+
+
+def check_default_integer(x: Any) -> None:
     """Raises ``NeedsEager`` for an integer of which NumPy makes no int64; of an argument, the trace depends on the answer."""
     if getattr(x, "python_type", type(x)) is not int:
         return
     if isinstance(x, NumberProxy):
         low, high = intervals.bounds(x)
-        is_within = x.value is None and (high is None or high <= _INT64_MAX)
-        if is_within or (low is not None and high is not None and -_INT64_MAX <= low <= high <= _INT64_MAX):
+        if x.value is None:
+            fits = high is None or high <= _INT64_MAX
+        else:
+            fits = low is not None and high is not None and -_INT64_MAX <= low <= high <= _INT64_MAX
+        if fits:
             return
-    if x < -_INT64_MAX - 1 or x > _INT64_MAX:
-        raise NeedsEager(
-            "it makes an array of an integer that int64 does not hold, whose dtype NumPy chooses by its value"
-        )
+        if x.value is None:
+            raise NeedsEager(_NO_INT64)
+    if _is_outside(x, -_INT64_MAX - 1, _INT64_MAX):
+        raise NeedsEager(_NO_INT64)
+
+
+def _is_outside(x: Any, low: int, high: int) -> bool:
+    """Whether an integer is not between the two. Of an argument, the trace depends on the answer, and holds no comparison."""
+    trace = current_trace() if isinstance(x, NumberProxy) else None
+    if trace is None:
+        return not low <= x <= high
+    trace.push_scope()
+    try:
+        return bool(x < low or x > high)
+    finally:
+        trace.pop_scope()
 
 
 def beyond(x: Any, dtype: DType) -> int:
@@ -205,7 +230,7 @@ def _nested_dtype(items: list[Any]) -> DType:
     for x in leaves:
         if is_number(x):
             kind = x.python_type if isinstance(x, NumberProxy) else type(x)
-            _check_default_integer(x)
+            check_default_integer(x)
             strong.append(np.dtype(kind))
         elif isinstance(x, TensorProxy):
             strong.append(to_numpy_dtype(x.dtype))

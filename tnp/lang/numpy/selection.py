@@ -17,7 +17,15 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, as_mask, check_real, normalize_operand, promote
+from tnp.lang.numpy.operands import (
+    as_array,
+    as_array_with,
+    as_mask,
+    check_default_integer,
+    check_real,
+    normalize_operand,
+    promote,
+)
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -94,6 +102,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     dtype = result_dtype(*operands)
     # NumPy makes arrays of numbers first, and casts those unchecked.
     wraps = dtype.kind in "iu"
+    for v in operands if wraps else ():
+        check_default_integer(v)
     values = [clang.convert(as_array(v), dtype) if wraps and is_number(v) else as_array(v, dtype) for v in operands]
     return clang.where(truth(condition), *values)
 

@@ -671,3 +671,20 @@ def test_a_view_that_a_region_gives_where_its_operations_run_one_by_one(dynamic)
         f(x, y)
         jitted(*mine)
         assert_same(list(mine), [x, y])
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 2.5, 5])
+def test_variances_of_too_few_at_any_size(ddof):
+    jitted = tnp.jit(lambda x: (np.var(x, ddof=ddof), np.std(x, axis=0, ddof=ddof)))
+    for shape in ((4, 2), (5, 2), (2, 1), (2, 2), (3, 3), (1, 4), (6, 3)):
+        x = np.arange(np.prod(shape)).reshape(shape) ** 1.5
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            assert_same(jitted(x), (np.var(x, ddof=ddof), np.std(x, axis=0, ddof=ddof)))
+
+
+def test_variances_have_one_program_for_all_sizes():
+    jitted = tnp.jit(lambda x: np.var(x, ddof=1))
+    for n in range(3, 9):
+        jitted(np.ones((n, n)))
+    assert tnp.cache_info(jitted).misses == 2

@@ -194,8 +194,14 @@ for _row in REDUCTIONS.values():
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:
-    a = bsym.args[0]
-    return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
+    a, correction = bsym.args[0], bsym.kwargs["correction"]
+    if (
+        type(correction) is float
+        and not correction.is_integer()
+        and any(type(a.shape[d]) is not int for d in bsym.args[1])
+    ):
+        return False  # what it is taken off of is an expression of integers
+    return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(correction) in (int, float)
 
 
 @rule("var", checker=_is_real_variance)

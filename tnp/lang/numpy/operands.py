@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "as_integer",
     "as_item",
     "as_mask",
+    "asked",
     "axes",
     "axis",
     "beyond",
@@ -111,18 +113,18 @@ def check_default_integer(x: Any) -> None:
             return
         if x.value is None:
             raise NeedsEager(_NO_INT64)
-    if _is_outside(x, -_INT64_MAX - 1, _INT64_MAX):
+    if asked(lambda: x < -_INT64_MAX - 1 or x > _INT64_MAX):
         raise NeedsEager(_NO_INT64)
 
 
-def _is_outside(x: Any, low: int, high: int) -> bool:
-    """Whether an integer is not between the two. Of an argument, the trace depends on the answer, and holds no comparison."""
-    trace = current_trace() if isinstance(x, NumberProxy) else None
+def asked(question: Callable[[], Any]) -> bool:
+    """The answer to a question about numbers. The trace depends on it, and does not hold how it is found."""
+    trace = current_trace()
     if trace is None:
-        return not low <= x <= high
+        return bool(question())
     trace.push_scope()
     try:
-        return bool(x < low or x > high)
+        return bool(question())
     finally:
         trace.pop_scope()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
@@ -21,7 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_item, as_mask, axes, check_real, static_int, ufunc_axes
+from tnp.lang.numpy.operands import as_array, as_item, as_mask, asked, axes, check_real, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -264,8 +264,8 @@ def _var(
     mask = mask_of(where, a, counts=True)
     wanted = dtype_by_example(name, a, dtype)
     count = count_of(a, dims, mask)
-    if type(count) is int and type(ddof) in (int, float):
-        check(count > ddof, lambda: f"np.{name} of too little warns", NeedsOpaque)
+    if (type(count) is int or symbols.is_symbol(count)) and type(ddof) in (int, float):
+        check(asked(lambda: count > ddof), lambda: f"np.{name} of too little warns", NeedsOpaque)
     check(
         a.dtype.kind != "c" or dtype is None or to_dtype(dtype).kind == "c",
         lambda: "it is of complex numbers",

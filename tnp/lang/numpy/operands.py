@@ -245,7 +245,7 @@ def _nested_dtype(items: list[Any]) -> DType:
 
 def is_complex(x: Any) -> bool:
     """Whether ``x`` is a complex number or array, or stands for one."""
-    if isinstance(x, TensorProxy) or isinstance(x, np.generic):
+    if isinstance(x, (TensorProxy, np.generic)):
         return x.dtype.kind == "c"
     return getattr(x, "python_type", type(x)) is complex
 

@@ -717,3 +717,29 @@ def test_an_index_is_out_of_bounds_before_a_number_does_not_fit():
     x, small = np.arange(3, dtype=np.int32), np.array(5, np.uint8)
     for function in (f, g):
         check(function, *((x, np.array([n, 1]), small) for n in (-4, 4, 1)))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_names_that_a_handler_binds_before_it_raises_are_bound_in_finally():
+    def in_handler(a):
+        try:
+            np + 2
+        except Exception:
+            v = a + 1
+            a[1] -= a
+        finally:
+            v[1] = 3.25
+
+    def in_else(a):
+        try:
+            a[0] = 1
+        except Exception:
+            pass
+        else:
+            v = a[...]
+            a[1] -= a
+        finally:
+            v[1] = 3.25
+
+    for f in (in_handler, in_else):
+        check(f, (np.arange(3),), (np.arange(1),), (np.arange(4),))

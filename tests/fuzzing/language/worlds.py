@@ -326,6 +326,9 @@ class _Wobbling(ast.NodeTransformer):
             node.args = [a if isinstance(a, ast.Starred) else _wobbled(a, "__wobble_copy__") for a in node.args]
             if isinstance(node.func, ast.Attribute):
                 node.func.value = _wobbled(node.func.value, "__wobble_copy__")
+            for k in node.keywords:
+                if k.arg == "weights":
+                    k.value = _wobbled(k.value, "__wobble_copy__")
         if name in _EXTREMES:
             return _wobbled(node, "__wobble_zero__")
         return _wobbled(node) if name in INEXACT else node

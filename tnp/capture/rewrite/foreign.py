@@ -381,12 +381,14 @@ class Normalizer:
         if isinstance(s, ast.Try) or (isinstance(s, ast.With) and not all(map(lets_errors_pass, s.items))):
             self.watched_in[id(s)] = self._read_after_an_error(s)
             self._watched |= self.watched_in[id(s)]
+        final = getattr(s, "finalbody", ())  # it runs after an error in a handler or in ``else``, too
         for name in ("body", "orelse", "finalbody"):
             if getattr(s, name, None):
                 setattr(s, name, self.block(getattr(s, name)))
-            self._watched = around
+            self._watched = around if name == "orelse" else around.union(*map(reads, final))
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
             part.body = self.block(part.body)
+        self._watched = around
         return s
 
     def _read_after_an_error(self, s: ast.Try | ast.With) -> frozenset[str]:

@@ -158,12 +158,16 @@ class _Outliner:
             return s
         proven |= _read_surely(s) & self.names.local
         self._contexts += isinstance(s, ast.With)
-        for name in ("body", "orelse", "finalbody"):
-            inside = watched | self.watched_in.get(id(s), frozenset()) if name == "body" else watched
+        behind = watched.union(*map(reads, getattr(s, "finalbody", ())))  # it runs after errors of other parts, too
+        for name, inside in (
+            ("body", watched | self.watched_in.get(id(s), frozenset())),
+            ("orelse", behind),
+            ("finalbody", watched),
+        ):
             if getattr(s, name, None):
                 setattr(s, name, self.block(getattr(s, name), inside, proven))
         for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
-            part.body = self.block(part.body, watched, proven)
+            part.body = self.block(part.body, behind, proven)
         self._contexts -= isinstance(s, ast.With)
         return s
 

@@ -658,7 +658,7 @@ def test_integers_rounded_into_themselves_where_they_are_read_only():
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_a_view_that_a_region_gives_where_its_operations_run_one_by_one(dynamic):
-    """No code for any size takes an array in columns; the view is of what is written next."""
+    """Code for any size refuses Fortran order, so the region runs operation by operation. It must still return copies, not views."""
 
     def f(x, y):
         x += y

@@ -47,7 +47,7 @@ def may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
 
 
 def c_ordered(trace: Trace) -> set[str]:
-    """The arrays whose axes surely stand in C order in memory, so that what is computed of them alone is C-contiguous."""
+    """The arrays that are known to be in C order. NumPy allocates the result of an operation on them C-contiguous."""
     found = set(trace.row_major)
     for b in trace.bound_symbols:
         p = b.output

@@ -468,8 +468,7 @@ class Pass:
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
 
     def _views_a_copy(self, name: str, root: str, now: Container[str]) -> bool:
-        """Whether ``name`` is a view of what was copied out of the memory of ``root`` before the view was taken, and is
-        not copied ``now``."""
+        """Whether ``name`` views an earlier copy, and not the memory of ``root`` itself. Copies in ``now`` are later than the view."""
         at = self.producer.get(name)
         while at is not None and OpTags.VIEW in self.bsyms[at].operation.tags:
             viewed = self.bsyms[at].args[0]

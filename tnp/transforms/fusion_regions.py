@@ -152,8 +152,8 @@ class _Regions:
         is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders).union(*(self._groups_of_makers(self.bsyms[j]) for j in joining))
-        # When an operation raises, the updates before it have happened, and none after it. A region checks before it writes; and
-        # refuses numbers before it computes, so that what may raise before it has to be done.
+        # When an operation raises, the updates before it have happened, and none after it. A region checks before it writes.
+        # It also checks its numbers before it computes anything, so earlier operations that may raise go into earlier regions.
         raises = self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
         if updates or (raises and (not isinstance(b, Fusable) or refuses_values(b))):

@@ -70,8 +70,9 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)
-        if dtype is None or (dtype is dtypes.int64 and x.value is None):
-            _check_default_integer(x)
+        is_default = dtype is None or (dtype is dtypes.int64 and x.value is None)
+        if is_default and (x.value is None or not _is_int64(x.value)):  # most fit: they need no guard
+            check_default_integer(x)
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
     if isinstance(x, range):
         return _progression(range(*map(int, (x.start, x.stop, x.step))), dtype)
@@ -91,34 +92,28 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
-def _check_default_integer(x: NumberProxy) -> None:
-    """Raises ``NeedsEager`` for an integer of which NumPy makes no int64, as far as that is known without a question."""
-    if x.python_type is int:
-        most = intervals.bounds(x)[1] or 0 if x.value is None else x.value
-        if not -_INT64_MAX - 1 <= most <= _INT64_MAX:
-            check_default_integer(x)
+def _is_int64(x: Any) -> bool:
+    return type(x) is not int or -_INT64_MAX - 1 <= x <= _INT64_MAX
 
 
 def check_default_integer(x: Any) -> None:
-    """Raises ``NeedsEager`` for an integer of which NumPy makes no int64; of an argument, the trace depends on the answer."""
+    """Raises ``NeedsEager`` for an integer that int64 does not hold: NumPy then chooses another dtype. Guards an argument's range."""
     if getattr(x, "python_type", type(x)) is not int:
         return
     if isinstance(x, NumberProxy):
         low, high = intervals.bounds(x)
         if x.value is None:
-            fits = high is None or high <= _INT64_MAX
-        else:
-            fits = low is not None and high is not None and -_INT64_MAX <= low <= high <= _INT64_MAX
-        if fits:
+            if high is not None and high > _INT64_MAX:
+                raise NeedsEager(_NO_INT64)
             return
-        if x.value is None:
-            raise NeedsEager(_NO_INT64)
+        if low is not None and high is not None and -_INT64_MAX <= low <= high <= _INT64_MAX:
+            return
     if asked(lambda: x < -_INT64_MAX - 1 or x > _INT64_MAX):
         raise NeedsEager(_NO_INT64)
 
 
 def asked(question: Callable[[], Any]) -> bool:
-    """The answer to a question about numbers. The trace depends on it, and does not hold how it is found."""
+    """The answer to a question about numbers. It becomes a guard; its operations are not recorded in the trace."""
     trace = current_trace()
     if trace is None:
         return bool(question())

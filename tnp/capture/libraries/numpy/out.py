@@ -97,7 +97,7 @@ def call_with_out(
     try:
         with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
             result = tracer.call(symbol, args, kwargs)
-    except TypeError as error:  # the dtype of out= may choose another loop, as that of np.ptp does
+    except TypeError as error:  # with this out=, NumPy may choose a loop that does not raise (np.ptp)
         if out.converts:
             raise
         raise NeedsEager(f"{symbol.name} may raise {type(error).__name__}, or not, with this out=") from None

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-ops test-triton test-nvfuser test-gpu fuzz lint bench docs clean
+.PHONY: demo test test-ops test-triton test-nvfuser test-gpu test-gpu-ops fuzz lint bench docs clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,7 +43,7 @@ test: $(VENV)/.test  ## all tests
 
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed
 	TRITON_INTERPRET=1 TNP_TEST_INDUCTOR=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
-	  tests/executors/triton/test_triton.py tests/executors/triton/test_triton_random.py tests/executors/triton/test_triton_source.py tests/executors/triton/test_triton_cross_entropy.py tests/executors/cupy/test_cupy.py tests/executors/cupy/test_cupy_arrays.py tests/executors/cupy/test_cupy_kernels.py tests/executors/cupy/test_gpu_bad_input.py tests/executors/test_torch_compile_executor.py
+	  tests/executors/triton/test_triton.py tests/executors/triton/test_triton_random.py tests/executors/triton/test_triton_launches.py tests/executors/triton/test_triton_source.py tests/executors/triton/test_triton_cross_entropy.py tests/executors/cupy/test_cupy.py tests/executors/cupy/test_cupy_arrays.py tests/executors/cupy/test_cupy_kernels.py tests/executors/cupy/test_gpu_bad_input.py tests/executors/test_torch_compile_executor.py
 
 test-nvfuser: $(VENV)/.test  ## the nvfuser executor on its stand-in: hundreds of random programs, a hundred samples of each operation
 	TNP_FUZZ_EXAMPLES=500 TNP_NVFUSER_SAMPLES=100 $(BIN)/python -m pytest -n 2 --dist worksteal tests/executors/test_nvfuser.py
@@ -51,6 +51,9 @@ test-nvfuser: $(VENV)/.test  ## the nvfuser executor on its stand-in: hundreds o
 test-gpu:  ## everything that needs a CUDA device, with the PYTHON that is there (it installs nothing), and the table of benchmarks/gpu.py
 	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/executors/cupy/test_gpu.py tests/executors/cupy/test_gpu_torch.py; status=$$?; \
 	  PYTHONPATH=. $(PYTHON) benchmarks/gpu.py && exit $$status
+
+test-gpu-ops:  ## every operation of NumPy's and torch's, and random programs, on a CUDA device, with the PYTHON that is there
+	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu -n 8 tests/executors/cupy/test_gpu_operations.py
 
 test-ops: $(VENV)/.test  ## every sample of every operation with every dtype on every executor
 	TNP_EVERY_SAMPLE=1 TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/testing/test_ops.py

@@ -13,7 +13,7 @@ import importlib
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -227,6 +227,15 @@ def copy_bandwidth(cupy: Any, elements: int, synchronize: Callable[[], None]) ->
     return 2 * source.nbytes / seconds(copy, synchronize)
 
 
+def parts(options: argparse.Namespace, bandwidth: float, synchronize: Callable[[], None]) -> Iterator[list[str]]:
+    """The lines of the page behind its head, as they are measured."""
+    for name in options.only:
+        yield measure(name, options.elements, bandwidth, synchronize)
+    if options.only == list(PROGRAMS):
+        yield gpu_kernels.table(seconds, peak_of, synchronize)
+    yield gpu_torch.lines(seconds, synchronize)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--elements", type=int, default=20_000_000)
@@ -255,13 +264,10 @@ def main() -> int:
         "| program | version | µs | GB/s of inputs and results | of a copy's | MiB at most |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
-    for name in options.only:
-        lines += measure(name, options.elements, bandwidth, synchronize)
-        print(lines[-1], flush=True)
-    if options.only == list(PROGRAMS):
-        lines += gpu_kernels.table(seconds, peak_of, synchronize)
-    lines += gpu_torch.lines(seconds, synchronize)
     print("\n".join(lines))
+    for part in parts(options, bandwidth, synchronize):
+        print("\n".join(part), flush=True)
+        lines += part
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(wrapped("\n".join(lines) + "\n"))
     return 0

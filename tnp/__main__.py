@@ -19,15 +19,20 @@ from tnp.compile import compiled_function
 from tnp.executors import registry
 from tnp.runtime import disk_cache, environment, logs
 
-#: packages whose versions matter, by the names that they are installed under
-_PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
+#: packages whose versions matter
+_PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy", "nvfuser", "apex")
+#: the names that one is installed under, one for each version of CUDA
+_DISTRIBUTIONS = {"cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")}
 
 
 def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+    for name in _DISTRIBUTIONS.get(package, (package,)):
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        return version if name == package else f"{version} ({name})"
+    return "not installed"
 
 
 def _devices() -> Iterator[str]:

@@ -132,6 +132,15 @@ def test_results_that_share_memory_share_it_again_and_arguments_come_back_as_the
     assert "replayed" in said(jitted)[0]
 
 
+def test_results_that_are_updated_in_place():
+    def step(x, i, v):
+        made = x * 2
+        return made.index_add(0, i, v), v.sum()
+
+    calls = [(torch.randn(4), torch.tensor([0, 0, 3]), torch.randn(3)) for _ in range(4)]
+    agree(jit(step), step, calls)
+
+
 def test_random_numbers_are_those_of_eager():
     def f(x):
         return torch.nn.functional.dropout(x, 0.5), torch.rand(3)

@@ -38,7 +38,6 @@ def _checked(trace: Trace) -> Trace:
         new.bound_symbols += [
             _BEFORE.bind(check, *inputs, output=None), b, _AFTER.bind(check, *outputs, output=None)
         ]  # fmt: skip
-    new.output = trace.output
     return new
 
 

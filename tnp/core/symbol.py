@@ -83,6 +83,8 @@ class OpTags(Enum):
     TAKES_OUT = auto()
     #: part of how a program is written down, not something to execute
     PROGRAM = auto()
+    #: the last line of a program, whose argument is what it returns
+    RETURNS = auto()
     #: a loop or a branch: bodies are among its arguments (:mod:`tnp.core.subtraces`), and it runs as the Python that it prints
     CONTROL_FLOW = auto()
     #: ``a[key]``, of an array and a key: a view, or a copy where arrays of indices are in the key

@@ -57,13 +57,16 @@ class Trace:
     """A program: its argument proxies, its bound symbols in order, and what it returns.
 
     The last bound symbol is ``prims.python_return``; the first ones are ``prims.unpack_trivial``, one an argument.
+
+    It has many methods: those that build a program, those that make names, and those that print and run it.
     """
 
     def __init__(self, name: str = "computation") -> None:
         self.name = name
         self.args: list[Proxy] = []
         self.bound_symbols: list[BoundSymbol] = []
-        self.output: Any = None
+        #: what it returns as long as it has no return
+        self._output: Any = None
         self.provenance: Provenance | None = None
         #: numbers whose value the trace came to depend on, in the order in which it did
         self.value_guards: dict[str, NumberProxy] = {}
@@ -94,13 +97,23 @@ class Trace:
         self._bodies: list[list[BoundSymbol]] = [self.bound_symbols]
         self._callable: Callable[..., Any] | None = None
 
+    @property
+    def output(self) -> Any:
+        """What the program returns: what its last line says."""
+        last = self.bound_symbols[-1] if self.bound_symbols else None
+        return last.args[0] if last is not None and OpTags.RETURNS in last.sym.tags else self._output
+
+    @output.setter
+    def output(self, output: Any) -> None:
+        self._output = output
+
     @classmethod
     def like(cls, other: Trace, bound_symbols: Iterable[BoundSymbol] = ()) -> Trace:
         """A trace with the names, arguments and result of ``other`` and other bound symbols."""
         new = cls(other.name)
         new.args = list(other.args)
         new.bound_symbols.extend(bound_symbols)
-        new.output = other.output
+        new._output = other.output
         new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
         new.number_definitions = other.number_definitions
         new.row_major = other.row_major

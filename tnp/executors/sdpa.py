@@ -2,6 +2,7 @@
 
 ``F.scaled_dot_product_attention`` is claimed for
 
+- ``_scaled_dot_product_cudnn_attention`` on CUDA: half precision, no mask, on the processors where torch prefers it;
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
 - ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than
   queries;
@@ -14,6 +15,7 @@ So the trace shows the kernel, and the backward pass saves one logarithm per row
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -92,6 +94,38 @@ def _flash_backward(
 flash_attention = executor.register_operator("flash_attention", meta=_flash_meta, fn=_flash)
 flash_attention_backward = executor.register_operator(
     "flash_attention_backward", meta=_flash_backward_meta, fn=_flash_backward
+)
+
+
+# cuDNN's kernel, by torch
+
+
+def _cudnn_meta(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[TensorProxy, TensorProxy]:
+    return TensorProxy(like=query), TensorProxy(like=query, shape=(*query.shape[:3], 1), dtype=float32)
+
+
+def _cudnn(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
+    tensors = _last_dense(query, key, value)
+    out, rows, *_ = _aten._scaled_dot_product_cudnn_attention(*tensors, None, True, 0.0, is_causal, False, scale=scale)
+    return out, rows
+
+
+def _cudnn_backward(
+    g: Any, query: Any, key: Any, value: Any, out: Any, rows: Any, is_causal: bool, scale: float
+) -> tuple[Any, ...]:
+    g, query, key, value, out = _last_dense(g, query, key, value, out)
+    # Nothing reads the state of the generator without dropout; there is no bias, and no table of lengths.
+    state = (torch.empty((), dtype=torch.int64, device=g.device) for _ in range(2))
+    found = _aten._scaled_dot_product_cudnn_attention_backward(
+        g, query, key, value, out, rows, *state, None, None, None, query.shape[2], key.shape[2], 0.0, is_causal,
+        scale=scale,
+    )  # fmt: skip
+    return tuple(found)
+
+
+torch_cudnn_attention = executor.register_operator("torch_cudnn_attention", meta=_cudnn_meta, fn=_cudnn)
+torch_cudnn_attention_backward = executor.register_operator(
+    "torch_cudnn_attention_backward", meta=_flash_backward_meta, fn=_cudnn_backward
 )
 
 
@@ -247,6 +281,26 @@ own_attention_backward = executor.register_operator("attention_backward", meta=_
 # Which kernel
 
 
+@functools.cache
+def _prefers_cudnn(index: int | None) -> bool:
+    """Whether torch's own choice on a device is cuDNN's kernel: from Hopper on it is the fastest."""
+    return torch.cuda.is_available() and torch.cuda.get_device_capability(index)[0] in (9, 10)
+
+
+def _cudnn_refuses(call: Call) -> Refusal | None:
+    refusal = _flash_refuses(call)
+    if refusal is not None:
+        return refusal
+    query, key = call.query, call.key
+    if query.device.devicetype is not DeviceType.CUDA or not _prefers_cudnn(query.device.index):
+        return Refusal("torch prefers other kernels to cuDNN's here")
+    if not torch.backends.cuda.cudnn_sdp_enabled():
+        return Refusal("torch.backends.cuda.enable_cudnn_sdp(False) was called")
+    if query.shape[3] % 8 or query.shape[3] > 128 or query.shape[2] < 2 or key.shape[2] < 2:
+        return Refusal("cuDNN's attention takes heads of a multiple of 8 elements, 128 at most")
+    return None
+
+
 def _flash_refuses(call: Call) -> Refusal | None:
     query, value = call.query, call.value
     if query.device.devicetype not in CUDA_KERNELS_ON:
@@ -299,6 +353,7 @@ def _own_refuses(call: Call) -> Refusal | None:
 
 
 _CHOICES = (
+    ("cudnn", _cudnn_refuses),
     ("flash", _flash_refuses),
     ("efficient", _efficient_refuses),
     ("own", _own_refuses),
@@ -321,7 +376,7 @@ def _choice(call: Call) -> str | Refusal:
         answer = refuses(call)
         if answer is None:
             return name
-        if name != "own":  # what torch's kernel for the CPU refuses, too
+        if name not in ("own", "cudnn"):  # what they refuse, the next kernel does, too
             reasons.append(answer.reason)
     return Refusal("; ".join(reasons))
 
@@ -337,6 +392,9 @@ def _forward(call: Call) -> tuple[str, Any, tuple[Any, ...], tuple[TensorProxy, 
     tensors: tuple[Any, ...] = (call.query, call.key, call.value)
     if kernel == "flash":
         return kernel, flash_attention_backward, tensors, flash_attention(*tensors, call.is_causal, scale_of(call))
+    if kernel == "cudnn":
+        made = torch_cudnn_attention(*tensors, call.is_causal, scale_of(call))
+        return kernel, torch_cudnn_attention_backward, tensors, made
     if kernel == "own":
         made = own_attention_with_rows(*tensors, call.is_causal, scale_of(call))
         return kernel, own_attention_backward, tensors, made

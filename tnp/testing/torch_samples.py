@@ -46,7 +46,9 @@ def databases_operators(*, variants: bool = False) -> list[OpInfo]:
     With ``variants`` each is followed by the method (``torch.NAME.method``) and the method that changes its argument
     (``torch.NAME.in_place``), where it has them.
     """
-    from torch.testing._internal.common_methods_invocations import op_db
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the packages that it imports
+        from torch.testing._internal.common_methods_invocations import op_db
 
     found = []
     op: Any

@@ -73,5 +73,4 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
         new.bound_symbols.append(type(bsym)(bsym.sym, args, kwargs, bsym.output, bsym.subsymbols, bsym.location))
         if bsym.sym is not prims.unpack_trivial:
             kinds.update((p.name, kind_of(bsym, p, trace)) for p in bsym.flat_outputs if isinstance(p, TensorProxy))
-    new.output = new.bound_symbols[-1].args[0]
     return new

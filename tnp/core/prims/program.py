@@ -32,7 +32,7 @@ def _nothing(*args: Any) -> None:
 
 
 unpack_trivial = own_prim("unpack_trivial", _nothing, (OpTags.PROGRAM,), _print_unpack)
-python_return = own_prim("python_return", _nothing, (OpTags.PROGRAM,), _print_return)
+python_return = own_prim("python_return", _nothing, (OpTags.PROGRAM, OpTags.RETURNS), _print_return)
 python_del = own_prim("python_del", _nothing, (OpTags.PROGRAM,), _print_del)
 
 

@@ -56,7 +56,8 @@ def to_device(x: Any) -> Any:
 
 def to_host(a: Any) -> Any:
     """A CuPy array copied to the host, with what it is computed from awaited."""
-    return cupy.asnumpy(a)
+    made = cupy.asnumpy(a)
+    return made.view(np.int64) if made.dtype.char == "q" != np.dtype(np.int64).char else made  # of argmin
 
 
 # Elementwise

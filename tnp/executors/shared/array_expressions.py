@@ -78,7 +78,7 @@ def broadcast_in_dim(a: Any, shape: Any, dims: Any) -> Any:
 def diagonal_view(a: Any, offset: int, dim1: int, dim2: int) -> Any:
     """``np.diagonal``, writable if ``a`` is."""
     view = np.diagonal(a, offset, dim1, dim2)
-    if a.flags.writeable:
+    if getattr(a.flags, "writeable", False):  # CuPy's arrays all are, and cannot say so
         view.flags.writeable = True
     return view
 

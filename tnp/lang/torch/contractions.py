@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
@@ -19,15 +19,14 @@ __all__ = ["matmul"]
 
 
 def _alike(*xs: Any, half: bool = False) -> None:
-    """Leaves to torch what is not products of integers or floating tensors of one dtype: it refuses most of it."""
+    """Leaves to torch what is not products of integers or floating tensors of one dtype: it refuses most of it.
+
+    With ``half``, half precision is taken, too: a function that is one product of torch's rounds once, and so does its prim.
+    """
     tensor_only(*xs)
     for x in xs:
         is_half = x.dtype.kind == "f" and x.dtype.bits == 16
-        if (
-            x.dtype is not xs[0].dtype
-            or x.dtype.kind not in "iuf"
-            or (is_half and not (half and x.dtype is dtypes.bfloat16))
-        ):
+        if x.dtype is not xs[0].dtype or x.dtype.kind not in "iuf" or (is_half and not half):
             raise NeedsOpaque("a product of other numbers")
 
 
@@ -46,7 +45,7 @@ def _fits(condition: bool | None, a: TensorProxy, b: TensorProxy) -> None:
 )
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
-    _alike(input, other)
+    _alike(input, other, half=True)
     return _product(input, other)
 
 
@@ -75,7 +74,7 @@ def _of_rank(*xs: tuple[Any, int]) -> None:
 @torchsymbol("mm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def mm(input: Any, mat2: Any) -> TensorProxy:
     """The product of two matrices."""
-    _alike(input, mat2)
+    _alike(input, mat2, half=True)
     _of_rank((input, 2), (mat2, 2))
     return matmul(input, mat2)
 
@@ -83,7 +82,7 @@ def mm(input: Any, mat2: Any) -> TensorProxy:
 @torchsymbol("bmm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def bmm(input: Any, mat2: Any) -> TensorProxy:
     """The products of matrices of two batches of one length."""
-    _alike(input, mat2)
+    _alike(input, mat2, half=True)
     _of_rank((input, 3), (mat2, 3))
     _fits(sizes.equal(input.shape[0], mat2.shape[0]), input, mat2)
     return matmul(input, mat2)
@@ -92,7 +91,7 @@ def bmm(input: Any, mat2: Any) -> TensorProxy:
 @torchsymbol("mv")
 def mv(input: Any, vec: Any) -> TensorProxy:
     """The product of a matrix and a vector."""
-    _alike(input, vec)
+    _alike(input, vec, half=True)
     _of_rank((input, 2), (vec, 1))
     return matmul(input, vec)
 
@@ -100,7 +99,7 @@ def mv(input: Any, vec: Any) -> TensorProxy:
 @torchsymbol("dot", "vdot", tags=(OpTags.PRODUCT, OpTags.MATMUL))
 def dot(input: Any, tensor: Any) -> TensorProxy:
     """The inner product of two vectors."""
-    _alike(input, tensor)
+    _alike(input, tensor, half=True)
     _of_rank((input, 1), (tensor, 1))
     _fits(input.shape == tensor.shape, input, tensor)
     return matmul(input, tensor)
@@ -192,7 +191,7 @@ _plus("baddbmm", bmm)
 
 @torchsymbol(torch.nn.functional.linear, row_major="always", tags=(OpTags.OVERWRITABLE,))
 def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
-    """``input @ weight.T + bias``. In bfloat16 it is torch's call, which rounds once; only the gradient is made of parts."""
+    """``input @ weight.T + bias``. In half precision it is torch's call, which rounds once; only the gradient is made of parts."""
     _alike(input, weight, *(() if bias is None else (bias,)), half=True)
     if weight.ndim != 2 or input.ndim == 0:
         raise NeedsOpaque("a weight that is no matrix")

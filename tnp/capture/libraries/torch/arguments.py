@@ -16,7 +16,10 @@ from tnp.lang.torch import language
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["sized", "with_strides", "without_inplace"]
+__all__ = ["sized", "with_strides", "with_torchs_names", "without_inplace"]
+
+#: NumPy's names of parameters, which torch's functions in C take for their own
+_NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
 @functools.cache
@@ -41,6 +44,21 @@ def without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
         return bound.args, bound.kwargs, in_place
     return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
+
+
+def with_torchs_names(signature: inspect.Signature, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """``x.sum(axis=0, keepdims=True)`` in torch's words, as far as the function has no parameters of NumPy's names.
+
+    >>> with_torchs_names(inspect.signature(lambda input, dim=None: None), {"axis": 0})
+    {'dim': 0}
+    """
+    known = signature.parameters
+    return {
+        _NUMPYS_NAMES[k]
+        if k not in known and _NUMPYS_NAMES.get(k) in known and _NUMPYS_NAMES[k] not in kwargs
+        else k: v
+        for k, v in kwargs.items()
+    }
 
 
 def sized(tracer: Tracer, x: Any, name: str) -> Any:

@@ -18,7 +18,7 @@ from tnp.capture import active
 from tnp.capture.libraries.base import Library
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.torch import compiling, layouts, state_queries
-from tnp.capture.libraries.torch.arguments import sized, without_inplace
+from tnp.capture.libraries.torch.arguments import sized, with_torchs_names, without_inplace
 from tnp.capture.libraries.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.capture.libraries.torch.autocast import Casts
 from tnp.capture.libraries.torch.classes import asks_for_class
@@ -40,7 +40,7 @@ from tnp.lang.torch import autocast, language
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
-from tnp.lang.torch.registry import by_id, symbol_of, takes
+from tnp.lang.torch.registry import by_id, signature, symbol_of, takes
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -254,6 +254,8 @@ class TorchLibrary(OpaqueCalls, Library):
         symbol = symbol_of(function)
         if name == "fill" and tracer.gradients.requires(args[0].__tnp_value__()):
             symbol = None  # its gradient is 0, and not none
+        if symbol is not None and type(function) is not types.FunctionType:
+            kwargs = with_torchs_names(signature(symbol), kwargs)
         if symbol is None or not takes(symbol, args, kwargs):
             return self.run_opaquely(tracer, function, args, kwargs)
         if OpTags.ELEMENTWISE not in symbol.tags and not by_id[symbol.id].unknown_sizes:

@@ -3,13 +3,17 @@
     python benchmarks/gpu.py [--elements 20000000] [--out benchmarks/results/gpu.md] [--only softmax]
 
 Arrays are on the device before the clock starts; results stay there. Every version's result is compared with NumPy's. What is not
-installed, or fails, is a note in the table. Without a CUDA device it says so and ends with 1.
+installed, or fails, is a note in the table. Executors whose package is
+missing have no rows. Without a CUDA device it says so and ends with 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.metadata
+import importlib.util
+import os
 import sys
 import time
 import warnings
@@ -24,6 +28,7 @@ import numpy as np
 from pages import wrapped
 
 import tnp
+from tnp.executors import registry
 from tnp.runtime.device_allocator import share_with_torch
 
 #: seconds that a version runs for
@@ -141,9 +146,10 @@ def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any
     def arrays() -> list[Any]:
         return [cupy.asarray(a) for a in args]
 
+    by_nvfuser = {"tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser[cupy]", "cupy"])}
     return {
         "tnp": lambda: tnp_version(function, arrays()),
-        "tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser[cupy]", "cupy"]),
+        **({} if registry.availability()["nvfuser"] else by_nvfuser),
         "tnp, CuPy's kernels": lambda: tnp_version(function, arrays(), executors=["cupy"]),
         "tnp, tensors": of_tensors,
         "tnp, tensors, cudagraphs": lambda: of_tensors(cudagraphs=True),
@@ -227,6 +233,17 @@ def copy_bandwidth(cupy: Any, elements: int, synchronize: Callable[[], None]) ->
     return 2 * source.nbytes / seconds(copy, synchronize)
 
 
+def device_name(cupy: Any) -> str:
+    name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def versions_of(*packages: str) -> str:
+    """``, torch 2.13.0``, of those that are installed."""
+    found = [p for p in packages if importlib.util.find_spec(p) is not None]
+    return "".join(f", {p} {importlib.metadata.version(p)}" for p in found)
+
+
 def parts(options: argparse.Namespace, bandwidth: float, synchronize: Callable[[], None]) -> Iterator[list[str]]:
     """The lines of the page behind its head, as they are measured."""
     for name in options.only:
@@ -243,6 +260,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # jax would take most of the device's memory
     try:
         tnp.jit(lambda x: x + 1, device="cuda")(np.ones(2))
     except tnp.NoDeviceError as error:
@@ -258,8 +276,8 @@ def main() -> int:
     lines = [
         "# On a GPU",
         "",
-        f"CuPy {cupy.__version__}, NumPy {np.__version__}, {options.elements:,} elements of float32; a copy on the device runs at "
-        f"{bandwidth / 1e9:.0f} GB/s. Made by `make test-gpu`.",
+        f"{device_name(cupy)}. CuPy {cupy.__version__}, NumPy {np.__version__}{versions_of('torch', 'triton', 'jax')}; "
+        f"{options.elements:,} elements of float32; a copy on the device runs at {bandwidth / 1e9:.0f} GB/s. Made by `make test-gpu`.",
         "",
         "| program | version | µs | GB/s of inputs and results | of a copy's | MiB at most |",
         "| --- | --- | ---: | ---: | ---: | ---: |",

@@ -114,6 +114,10 @@ class cuda:
             return 0
 
         @staticmethod
+        def getDeviceProperties(device):
+            return {"name": b"a stand-in"}
+
+        @staticmethod
         def getDeviceCount():
             return 1
 

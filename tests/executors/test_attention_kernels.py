@@ -547,4 +547,4 @@ def test_the_benchmark_of_kernels(monkeypatch):
     lines = benchmark.table(seconds, lambda run, synchronize: 2**20, lambda: None, "cpu")
     assert "| attention | tnp by sdpa | 1.0 | 1 | cpu_flash_attention |" in lines
     assert "| losses | torch | 1.0 | 1 |  |" in lines
-    assert not why_not or f"| losses | tnp by apex | RuntimeError: {why_not} | | |" in lines
+    assert bool(why_not) != any("tnp by apex" in line for line in lines)

@@ -232,6 +232,22 @@ def test_what_fails_to_be_captured_runs_as_it_is():
         torch.testing.assert_close(jitted(x, i), f(x, i))
 
 
+def test_a_capture_that_fails_at_its_end_leaves_the_stream(monkeypatch):
+    before, end = stand_in.current_stream(), stand_in.graph.__exit__
+
+    def fail(self, *args):
+        end(self, *args)
+        monkeypatch.setattr(stand_in, "_default", stand_in.Stream())  # that of the capture
+        raise UserWarning("The CUDA Graph is empty")
+
+    monkeypatch.setattr(stand_in.graph, "__exit__", fail)
+    f, x = jit(lambda x: x * 2 + 1), torch.ones(3)
+    for _ in range(3):
+        torch.testing.assert_close(f(x), x * 2 + 1)
+    assert stand_in.current_stream() is before
+    assert said(f) == ["runs without a CUDA graph: capturing it failed with The CUDA Graph is empty"]
+
+
 def test_on_the_cpu_nothing_is_captured(monkeypatch):
     monkeypatch.setattr(cudagraphs, "DEVICES", frozenset((DeviceType.CUDA,)))
     f = jit(lambda x: x + 1)

@@ -5,6 +5,7 @@ value is the error that CUDA has for it. A test compares the signatures with tho
 """
 
 import threading
+from contextlib import contextmanager
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -26,6 +27,17 @@ used = []
 
 def current_stream(device=None):
     return _default
+
+
+@contextmanager
+def stream(stream):
+    """Within it ``stream`` is the current one."""
+    global _default
+    before, _default = _default, stream
+    try:
+        yield
+    finally:
+        _default = before
 
 
 def graph_pool_handle():

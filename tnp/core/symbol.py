@@ -95,6 +95,8 @@ class OpTags(Enum):
     MATMUL = auto()
     #: a product whose result is new memory in C's order, whoever runs it: what alone reads it may write over it
     OVERWRITABLE = auto()
+    #: half precision is computed in another dtype and rounded once: its parts are the same function in that dtype
+    ROUNDS_ONCE = auto()
     #: ``a ** b``: integers refuse some exponents
     POWER = auto()
     #: raises for an integer by zero

@@ -258,11 +258,14 @@ class _Graph:
             _pools[place] = cuda.graph_pool_handle()
         graph = cuda.CUDAGraph()
         try:
-            with cuda.graph(graph, pool=_pools[place], capture_error_mode="thread_local"):
+            # A capture that fails when it ends leaves its own stream current: the outer context comes back from it.
+            with cuda.stream(self.stream), cuda.graph(graph, pool=_pools[place], capture_error_mode="thread_local"):
                 outputs = owner.flat(*given)
-        except RuntimeError as error:  # torch's for what CUDA does not capture, and for want of memory
+        except (
+            Exception
+        ) as error:  # torch's for what CUDA does not capture, and for want of memory; warnings that are errors
             self.buffers = []
-            return f"capturing it failed with {str(error).splitlines()[0]}"
+            return f"capturing it failed with {(str(error).splitlines() or [type(error).__name__])[0]}"
         self.graph, self.outputs = graph, tuple(outputs)
         return None
 

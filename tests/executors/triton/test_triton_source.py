@@ -90,6 +90,17 @@ def test_few_results_of_many_elements_are_reduced_in_parts():
     assert counts(source) == (2, 2)
 
 
+def test_sums_over_the_coordinates_of_a_point_are_written_out():
+    def distances(a, b):
+        return np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1))
+
+    ((source, launches),) = generated(distances, matrix(40, 3), matrix(50, 3))
+    assert len(launches) == 1
+    assert "tl.sum(" not in source
+    assert counts(source) == (6, 1)
+    assert launches[0].constants == {"XBLOCK": emit.BLOCK}
+
+
 def test_what_two_kernels_need_is_stored_once():
     def two_axes(x):
         return (x - x.sum(0)).sum(1)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from functools import reduce
+from itertools import accumulate, pairwise, product
 from typing import Any
 
 from tnp.core import dtypes, prims
@@ -463,7 +464,34 @@ def _reduce(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims: S
         kept = [n for d, n in enumerate(a.shape) if d not in short]
         a = _view(a, kept, lambda at: _with_zeros(at, short))
         long = tuple(d - sum(s < d for s in short) for d in long)
+    if math.prod(a.shape[d] for d in long) <= UNROLLED:
+        return _unrolled(op, dtype, a, long)
     return Node("reduce", output_shape, dtype, (a,), name=op, dims=long)
+
+
+#: reductions of at most so many elements are written out, such as sums over the coordinates of a point: in a tile they waste threads
+UNROLLED = 4
+_PAIRS = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum", "any": "bitwise_or", "all": "bitwise_and"}
+
+
+def _unrolled(op: str, dtype: DType, a: Node, dims: tuple[int, ...]) -> Node:
+    """A reduction as operations on its elements, in their order."""
+    wide = scalars.compute_dtype(a.dtype)
+    shape = [n for d, n in enumerate(a.shape) if d not in dims]
+
+    def element(place: tuple[int, ...]) -> Node:
+        own = dict(zip(dims, place))
+
+        def where(at: Indices) -> Indices:
+            rest = iter(at)
+            return tuple(ZERO + own[d] if d in own else next(rest) for d in range(len(a.shape)))
+
+        found = _view(a, shape, where)
+        return found if wide is a.dtype else Node("convert_element_type", shape, wide, (found,))
+
+    first, *others = (element(p) for p in product(*(range(a.shape[d]) for d in dims)))
+    made = reduce(lambda x, y: Node(_PAIRS[op], shape, wide, (x, y)), others, first)
+    return made if wide is dtype else Node("convert_element_type", shape, dtype, (made,))
 
 
 #: of a reduction with at most so many results, over at least so many elements, parts are reduced first, by programs of their own

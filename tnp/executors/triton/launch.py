@@ -5,6 +5,7 @@ Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import linecache
 import struct
@@ -32,7 +33,11 @@ SPECIALISATIONS = 8
 
 
 #: errors of memory (``MemoryError`` is CuPy's) and of the device, which say nothing about kernels
-_NOT_THE_KERNELS = (MemoryError, torch.cuda.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError))
+_NOT_THE_KERNELS = (
+    MemoryError,
+    torch.cuda.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError),
+)
 
 
 def _too_much() -> type[Exception]:
@@ -43,6 +48,7 @@ def _too_much() -> type[Exception]:
     return found
 
 
+@functools.cache
 def interprets() -> bool:
     """Whether Triton runs its kernels on the CPU here. It is asked once, when Triton is imported."""
     import triton
@@ -150,9 +156,7 @@ class CupyRegion(FusedRegion):
     """A region that takes and gives CuPy arrays. Its kernels run on CuPy's current stream."""
 
     def __call__(self, *args: Any) -> Any:
-        import cupy
-
-        with _on_stream(cupy.cuda.get_current_stream()):
+        with _on_cupys_stream():
             return super().__call__(*map(_forwards, args))
 
     def _is_array(self, x: Any) -> bool:
@@ -200,11 +204,18 @@ def _tensor(a: Any) -> Any:
     return torch.from_dlpack(a) if hasattr(a, "strides") else a
 
 
-def _on_stream(stream: Any) -> Any:
-    """A context in which a stream of CuPy's is torch's current one."""
-    if interprets() or stream.ptr == torch.cuda.current_stream().cuda_stream:
+def _on_cupys_stream() -> Any:
+    """A context in which CuPy's current stream is torch's."""
+    if interprets():
         return nullcontext()
-    return torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr))
+    import cupy
+    from triton.runtime import driver
+
+    stream = cupy.cuda.get_current_stream().ptr
+    # torch's own question makes an object of the answer, which takes longer than the launch of a kernel.
+    if stream == driver.active.get_current_stream(cupy.cuda.runtime.getDevice()):
+        return nullcontext()
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream))
 
 
 def _limits(node: Node, graph: Graph) -> tuple[int, int] | None:
@@ -263,11 +274,17 @@ class _Program:
     def _tensor(self, x: Any) -> Any:
         return x
 
+    def _on(self, device: torch.device) -> Any:
+        """A context in which Triton launches on that device: it takes the current one, not that of the arguments."""
+        if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
+            return nullcontext()
+        return torch.cuda.device(device)
+
     # A call
 
     def __call__(self, *args: Any) -> Any:
         device = self._device_of(args)
-        with _on(device):
+        with self._on(device):
             memory: dict[Node, Any] = {n: args[j] for j, n in self.inputs}
             for n, shape, kind in self.made:
                 memory[n] = self._empty(shape, kind, device)
@@ -326,7 +343,12 @@ class _CupyProgram(_Program):
 
     def _device_of(self, args: Sequence[Any]) -> torch.device:
         """CuPy's current device, where its arrays are."""
-        return torch.device("cuda", torch.cuda.current_device())
+        import cupy
+
+        return torch.device("cuda", cupy.cuda.runtime.getDevice())
+
+    def _on(self, device: torch.device) -> Any:
+        return nullcontext()
 
     def _empty(self, shape: Any, kind: Any, device: torch.device) -> Any:
         import cupy
@@ -366,10 +388,3 @@ def _apart(x: Any) -> Any:
 
 def _device() -> torch.device:
     return torch.device("cpu" if interprets() else "cuda")
-
-
-def _on(device: torch.device) -> Any:
-    """A context in which Triton launches on that device: it takes the current one, not that of the arguments."""
-    if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
-        return nullcontext()
-    return torch.cuda.device(device)

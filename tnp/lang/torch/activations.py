@@ -68,21 +68,21 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> TensorProxy
     return clamp(input, min_val, max_val)
 
 
-@torchsymbol(F.hardsigmoid, tags=ELEMENTWISE)
+@torchsymbol(F.hardsigmoid, tags=ELEMENTWISE, rounds_once=True)
 def hardsigmoid(input: Any) -> TensorProxy:
     """``relu6(input + 3) / 6``."""
     floating(input)
     return relu6(input + 3) / 6
 
 
-@torchsymbol(F.hardswish, tags=ELEMENTWISE)
+@torchsymbol(F.hardswish, tags=ELEMENTWISE, rounds_once=True)
 def hardswish(input: Any) -> TensorProxy:
     """``input * relu6(input + 3) / 6``."""
     floating(input)
     return input * relu6(input + 3) / 6
 
 
-@torchsymbol(F.leaky_relu, tags=ELEMENTWISE)
+@torchsymbol(F.leaky_relu, tags=ELEMENTWISE, rounds_once=True)
 def leaky_relu(input: Any, negative_slope: Any = 0.01) -> TensorProxy:
     """``negative_slope * input`` below 0."""
     floating(input)
@@ -102,21 +102,21 @@ def prelu(input: Any, weight: Any) -> TensorProxy:
     return clang.where(clang.gt(input, 0), input, clang.mul(input, slope))
 
 
-@torchsymbol(F.elu, tags=ELEMENTWISE)
+@torchsymbol(F.elu, tags=ELEMENTWISE, rounds_once=True)
 def elu(input: Any, alpha: Any = 1.0) -> TensorProxy:
     """``alpha * (exp(input) - 1)`` below 0."""
     floating(input)
     return clang.where(clang.gt(input, 0), input, clang.mul(clang.expm1(input), alpha))
 
 
-@torchsymbol("selu", tags=ELEMENTWISE)
+@torchsymbol("selu", tags=ELEMENTWISE, rounds_once=True)
 def selu(input: Any) -> TensorProxy:
     """:func:`elu` with the constants that keep mean and variance."""
     scale = 1.0507009873554804934193349852946
     return clang.mul(elu(input, 1.6732632423543772848170429916717), scale)
 
 
-@torchsymbol("celu", tags=ELEMENTWISE)
+@torchsymbol("celu", tags=ELEMENTWISE, rounds_once=True)
 def celu(input: Any, alpha: Any = 1.0) -> TensorProxy:
     """``alpha * (exp(input / alpha) - 1)`` below 0."""
     floating(input)
@@ -125,7 +125,7 @@ def celu(input: Any, alpha: Any = 1.0) -> TensorProxy:
     return clang.where(clang.gt(input, 0), input, clang.mul(clang.expm1(clang.div(input, alpha)), alpha))
 
 
-@torchsymbol(F.gelu, tags=ELEMENTWISE)
+@torchsymbol(F.gelu, tags=ELEMENTWISE, rounds_once=True)
 def gelu(input: Any, *, approximate: Any = "none") -> TensorProxy:
     """``input`` times the area under the standard normal distribution up to it; ``"tanh"`` approximates that."""
     floating(input)
@@ -139,14 +139,14 @@ def gelu(input: Any, *, approximate: Any = "none") -> TensorProxy:
     return clang.mul(clang.mul(input, 0.5), clang.add(clang.erf(clang.mul(input, math.sqrt(0.5))), 1))
 
 
-@torchsymbol(F.silu, tags=ELEMENTWISE)
+@torchsymbol(F.silu, tags=ELEMENTWISE, rounds_once=True)
 def silu(input: Any) -> TensorProxy:
     """``input * sigmoid(input)``."""
     floating(input)
     return clang.div(input, clang.add(clang.exp(clang.neg(input)), 1))
 
 
-@torchsymbol(F.softplus, tags=ELEMENTWISE)
+@torchsymbol(F.softplus, tags=ELEMENTWISE, rounds_once=True)
 def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0) -> TensorProxy:
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself beyond the threshold."""
     floating(input)
@@ -154,7 +154,7 @@ def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0) -> TensorProxy:
     return clang.where(clang.gt(scaled, threshold), input, clang.div(clang.log1p(clang.exp(scaled)), beta))
 
 
-@torchsymbol(F.mish, tags=ELEMENTWISE)
+@torchsymbol(F.mish, tags=ELEMENTWISE, rounds_once=True)
 def mish(input: Any) -> TensorProxy:
     """``input * tanh(softplus(input))``."""
     floating(input)
@@ -176,7 +176,7 @@ def tanhshrink(input: Any) -> TensorProxy:
     return clang.sub(a, clang.tanh(a))
 
 
-@torchsymbol(F.softshrink, tags=ELEMENTWISE)
+@torchsymbol(F.softshrink, tags=ELEMENTWISE, rounds_once=True)
 def softshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
     """Towards 0 by ``lambd``."""
     floating(input)
@@ -203,7 +203,7 @@ def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
 
 
-@torchsymbol(F.logsigmoid, tags=ELEMENTWISE)
+@torchsymbol(F.logsigmoid, tags=ELEMENTWISE, rounds_once=True)
 def logsigmoid(input: Any) -> TensorProxy:
     """``log(sigmoid(input))``."""
     floating(input)
@@ -211,7 +211,7 @@ def logsigmoid(input: Any) -> TensorProxy:
     return clang.sub(clang.minimum(input, 0), tail)
 
 
-@torchsymbol(F.glu)
+@torchsymbol(F.glu, rounds_once=True)
 def glu(input: Any, dim: Any = -1) -> TensorProxy:
     """One half times the sigmoid of the other."""
     floating(input)
@@ -244,13 +244,13 @@ def _softmax(input: Any, dim: Any, dtype: Any, sign: int = 1) -> TensorProxy:
     return clang.div(e, reduced(prims.sum, e, (d,), True))
 
 
-@torchsymbol(torch.softmax, torch.Tensor.softmax, torch.special.softmax)
+@torchsymbol(torch.softmax, torch.Tensor.softmax, torch.special.softmax, rounds_once=True)
 def softmax(input: Any, dim: Any, dtype: Any = None) -> TensorProxy:
     """Exponentials divided by their sum along a dimension."""
     return _softmax(input, dim, dtype)
 
 
-@torchsymbol(F.softmax)
+@torchsymbol(F.softmax, rounds_once=True)
 def _functional_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
     """Exponentials divided by their sum along a dimension."""
     return _softmax(input, dim, dtype)
@@ -262,13 +262,13 @@ def softmin(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None
     return _softmax(input, dim, dtype, -1)
 
 
-@torchsymbol(torch.log_softmax, torch.Tensor.log_softmax, torch.special.log_softmax)
+@torchsymbol(torch.log_softmax, torch.Tensor.log_softmax, torch.special.log_softmax, rounds_once=True)
 def log_softmax(input: Any, dim: Any, dtype: Any = None) -> TensorProxy:
     """The logarithm of :func:`softmax`."""
     return log_softmax_along(input, dim, dtype)
 
 
-@torchsymbol(F.log_softmax)
+@torchsymbol(F.log_softmax, rounds_once=True)
 def _functional_log_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
     """The logarithm of :func:`softmax`."""
     return log_softmax_along(input, dim, dtype)
@@ -297,7 +297,7 @@ def normalised(a: TensorProxy, dims: tuple[int, ...], eps: Any) -> TensorProxy:
     return clang.mul(centred, clang.rsqrt(clang.add(variance, eps)))
 
 
-@torchsymbol(F.layer_norm, torch.layer_norm, row_major="always")
+@torchsymbol(F.layer_norm, torch.layer_norm, row_major="always", rounds_once=True)
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: Any = None
 ) -> TensorProxy:

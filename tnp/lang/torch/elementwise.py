@@ -306,20 +306,20 @@ def isreal(input: Any) -> TensorProxy:
     return clang.full_like(a, True, dtype=dtypes.bool8)
 
 
-@torchsymbol("sigmoid", "expit", tags=ELEMENTWISE)
+@torchsymbol("sigmoid", "expit", tags=ELEMENTWISE, rounds_once=True)
 def sigmoid(input: Any) -> TensorProxy:
     """``1 / (1 + exp(-input))``."""
     (a,) = of_kinds(promote(input, floating=True), "f", "sigmoid")
     return clang.reciprocal(clang.add(clang.exp(clang.neg(a)), 1))
 
 
-@torchsymbol("xlogy", tags=ELEMENTWISE)
+@torchsymbol("xlogy", tags=ELEMENTWISE, rounds_once=True)
 def xlogy(input: Any, other: Any) -> TensorProxy:
     """``input * log(other)``, 0 where ``input`` is, NaN where ``other`` is NaN."""
     return _times_log(input, other, clang.log)
 
 
-@torchsymbol(torch.special.xlog1py, tags=ELEMENTWISE)
+@torchsymbol(torch.special.xlog1py, tags=ELEMENTWISE, rounds_once=True)
 def xlog1py(input: Any, other: Any) -> TensorProxy:
     """``input * log1p(other)``, 0 where ``input`` is, NaN where ``other`` is NaN."""
     return _times_log(input, other, clang.log1p)
@@ -332,7 +332,7 @@ def _times_log(input: Any, other: Any, log: Any) -> TensorProxy:
     return clang.where(clang.isnan(b), b, clang.where(clang.eq(a, 0), 0.0, product))
 
 
-@torchsymbol(torch.special.entr, tags=ELEMENTWISE)
+@torchsymbol(torch.special.entr, tags=ELEMENTWISE, rounds_once=True)
 def entr(input: Any) -> TensorProxy:
     """``-x * log(x)``; 0 at 0, minus infinity below."""
     (a,) = of_kinds(promote(input, floating=True), "f", "entr")
@@ -344,10 +344,12 @@ def entr(input: Any) -> TensorProxy:
 def ndtr(input: Any) -> TensorProxy:
     """The area under the standard normal distribution up to ``input``."""
     (a,) = of_kinds(promote(input, floating=True), "f", "ndtr")
+    if isinstance(a, TensorProxy) and a.dtype.bits == 16:
+        raise NeedsOpaque("halves, which torch rounds at each step")
     return clang.mul(clang.erfc(clang.mul(a, -math.sqrt(0.5))), 0.5)
 
 
-@torchsymbol("sinc", tags=ELEMENTWISE)
+@torchsymbol("sinc", tags=ELEMENTWISE, rounds_once=True)
 def sinc(input: Any) -> TensorProxy:
     """``sin(πx) / (πx)``, 1 at 0."""
     (a,) = of_kinds(promote(input, floating=True), "f", "sinc")
@@ -408,7 +410,7 @@ _shift("bitwise_right_shift", "__rshift__")
 # Choices
 
 
-@torchsymbol("logit", tags=ELEMENTWISE)
+@torchsymbol("logit", tags=ELEMENTWISE, rounds_once=True)
 def logit(input: Any, eps: Any = None) -> TensorProxy:
     """``log(input / (1 - input))``."""
     (a,) = of_kinds(promote(input, floating=True), "f", "logit")

@@ -212,7 +212,7 @@ def _picked(
     return clang.div(prims.sum(loss, dims), prims.sum(kept if weights is None else clang.mul(kept, weights), dims))
 
 
-@torchsymbol(F.nll_loss)
+@torchsymbol(F.nll_loss, rounds_once=True)
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: Any = -100,
              reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """The negative log likelihood of classes."""
@@ -222,7 +222,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
     return _picked(input, target, reduction, ignore_index, weight)
 
 
-@torchsymbol(F.cross_entropy)
+@torchsymbol(F.cross_entropy, rounds_once=True)
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: Any = -100,
                   reduce: Any = None, reduction: Any = "mean", label_smoothing: Any = 0.0) -> TensorProxy:  # fmt: skip
     """The negative log likelihood of classes under ``softmax(input)``; probabilities for targets are left to torch."""

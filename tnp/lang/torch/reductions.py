@@ -48,7 +48,7 @@ def _is_half(*xs: Any) -> bool:
     return any(isinstance(x, TensorProxy) and x.dtype.kind == "f" and x.dtype.bits == 16 for x in xs)
 
 
-@torchsymbol("sum", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
+@torchsymbol("sum", tags=(OpTags.ANY_SIZE,), unknown_sizes=True, rounds_once=True)
 def sum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The sum; integers are added in int64."""
     tensor_only(input)
@@ -58,7 +58,7 @@ def sum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None)
     return reduced(prims.sum, a, dimensions(a.ndim, dim), keepdim)
 
 
-@torchsymbol("prod", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
+@torchsymbol("prod", tags=(OpTags.ANY_SIZE,), unknown_sizes=True, rounds_once=True)
 def prod(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The product; integers are multiplied in int64."""
     tensor_only(input)
@@ -69,7 +69,7 @@ def prod(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
     return reduced(prims.prod, a, dims, keepdim)
 
 
-@torchsymbol("mean", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
+@torchsymbol("mean", tags=(OpTags.ANY_SIZE,), unknown_sizes=True, rounds_once=True)
 def mean(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The mean, of floating tensors."""
     tensor_only(input)

@@ -23,12 +23,14 @@ from typing import Any, Literal
 
 import torch
 
-from tnp.core import devices, prims, views
+from tnp.core import clang, devices, prims, views
 from tnp.core.context import registrations
+from tnp.core.devices import DeviceType
+from tnp.core.dtypes import DType, float32
 from tnp.core.errors import NeedsEager
 from tnp.core.languages import Language, language_context
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
+from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import current_trace
 from tnp.lang.torch.dtypes import to_device
 
@@ -51,6 +53,10 @@ language.read_only = lambda: NeedsEager("it writes to a view that shows elements
 
 #: a context, and a decorator of functions on proxies, in which what is made is torch's
 torchctx = language_context(language)
+
+#: kinds of devices on which functions that round half precision once do so by their parts, which Triton makes one kernel of; on the CPU
+#: torch's own function is called
+SINGLE_ON = frozenset((DeviceType.CUDA,))
 
 Returns = Literal["array", "view", "argument", "update"]
 
@@ -155,6 +161,28 @@ def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
     return True
 
 
+def _half_of(given: Sequence[TensorProxy]) -> DType | None:
+    """The dtype of half precision that all floating tensors have, on devices where that is computed in float32."""
+    kinds = {p.dtype for p in given if p.dtype.kind in "fc"}
+    if len(kinds) != 1 or any(p.device.devicetype not in SINGLE_ON for p in given):
+        return None
+    (found,) = kinds
+    return found if found.kind == "f" and found.bits == 16 else None
+
+
+def _rounded_once(symbol: Symbol, half: DType, args: Any, kwargs: Any) -> Any:
+    """A function of tensors in half precision: that of the same numbers in float32, rounded."""
+
+    def in_dtype(source: DType, target: DType, x: Any) -> Any:
+        def converted(p: Any) -> Any:
+            return clang.convert(p, target) if isinstance(p, TensorProxy) and p.dtype is source else p
+
+        return map_proxies(converted, x)
+
+    wide = symbol(*in_dtype(half, float32, args), **in_dtype(half, float32, kwargs))
+    return in_dtype(float32, half, wide)
+
+
 def torchsymbol(
     *functions: Any,
     name: str | None = None,
@@ -166,12 +194,14 @@ def torchsymbol(
     factory: bool = False,
     row_major: bool | str = True,
     unknown_sizes: bool = False,
+    rounds_once: bool = False,
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
     ``method`` names the operators and methods of proxies (:mod:`tnp.core.languages`) that mean it; ``is_method`` says that the function's own
     name is one. ``returns``, ``factory``, ``row_major`` and ``unknown_sizes`` are as in :class:`TorchFunction`, ``tags`` what passes must know
-    (:class:`~tnp.extend.OpTags`). Names of methods among ``functions`` stand for torch's function of that name and
+    (:class:`~tnp.extend.OpTags`). ``rounds_once``: torch computes half precision in float32 and rounds the result; on :data:`SINGLE_ON` so does
+    the definition, and elsewhere it sees half precision. Names of methods among ``functions`` stand for torch's function of that name and
     the method, as far as there are such (``torchsymbol("relu")``).
 
     Extensions give an ``id`` of their own, ``"torch.<name>"``; functions that are defined already then mean the new definition. Raises
@@ -199,10 +229,16 @@ def torchsymbol(
         def meta(*args: Any, **kwargs: Any) -> Any:
             given = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
             with devices.device_context(_device_of(given, kwargs.get("device") if factory else None)):
-                result = f(*args, **kwargs)
+                half = _half_of(given) if rounds_once and not asks_for_dtype(args, kwargs) else None
+                result = f(*args, **kwargs) if half is None else _rounded_once(symbol, half, args, kwargs)
                 return _finished(result, {p.name for p in given}) if returns == "array" else result
 
+        def asks_for_dtype(args: Any, kwargs: Any) -> bool:
+            return inspect.signature(f).bind(*args, **kwargs).arguments.get("dtype") is not None
+
         every = set(tags)
+        if rounds_once:
+            every.add(OpTags.ROUNDS_ONCE)
         if returns in ("view", "argument"):
             every.add(OpTags.VIEW)
         if returns == "update":

@@ -104,7 +104,7 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
     return clang.where(clang.eq(input, -math.inf), limits.min if neginf is None else neginf, a)
 
 
-@torchsymbol("lerp")
+@torchsymbol("lerp", rounds_once=True)
 def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
     """``input + weight * (end - input)``, computed from the nearer end."""
     tensor_only(input, end)
@@ -119,7 +119,7 @@ def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
     )
 
 
-@torchsymbol("addcmul")
+@torchsymbol("addcmul", rounds_once=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
     """``input + value * tensor1 * tensor2``."""
     a, b, c = of_kinds(promote(input, tensor1, tensor2), "iuf", "addcmul")
@@ -131,7 +131,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
     return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
 
 
-@torchsymbol("addcdiv")
+@torchsymbol("addcdiv", rounds_once=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
     """``input + value * tensor1 / tensor2``."""
     a, b, c = of_kinds(promote(input, tensor1, tensor2), "f", "addcdiv")

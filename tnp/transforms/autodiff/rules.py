@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tnp.core import clang, dtypes
 from tnp.core.context import current_trace, registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies, id_of
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, id_of, map_proxies
 from tnp.transforms.claim import REFUSALS, opaque_function_of
 
 if TYPE_CHECKING:
@@ -176,7 +177,32 @@ def is_taken_by_executor(bsym: BoundSymbol) -> bool:
 def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
     """The gradient rule of an operation that no executor in use has one of its own for."""
     _looked_up.add(bsym.sym.id)
-    return grad_rules.get(bsym.sym.id)
+    found = grad_rules.get(bsym.sym.id)
+    if OpTags.ROUNDS_ONCE in bsym.sym.tags and any(b.sym is bsym.sym for b in bsym.subsymbols):
+        return found if found is None or isinstance(found, Interleaved) else _rounding_once(found)
+    return found
+
+
+def _rounding_once(rule: Rule) -> Rule:
+    """A rule for half precision that computes in float32, as the operation does, and rounds what it finds."""
+
+    def pull(g: TensorProxy, out: TensorProxy, *args: Any, **kwargs: Any) -> Any:
+        half = out.dtype
+
+        def widened(p: Any) -> Any:
+            return clang.convert(p, dtypes.float32) if isinstance(p, TensorProxy) and p.dtype is half else p
+
+        def rounded(x: Any) -> Any:
+            if isinstance(x, TensorProxy):
+                return clang.convert(x, half)
+            return (lambda: rounded(x())) if callable(x) else x
+
+        answer = rule(*map_proxies(widened, (g, out, *args)), **map_proxies(widened, kwargs))
+        if answer is NotImplemented:
+            return answer
+        return tuple(map(rounded, answer)) if isinstance(answer, tuple) else rounded(answer)
+
+    return pull
 
 
 class Requested(threading.local):

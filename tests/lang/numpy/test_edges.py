@@ -203,6 +203,12 @@ def test_isclose_of_python_numbers(tolerances, executors):
         9,
         -1,
         [2, 0],
+        [1.0, 2.9],
+        [np.float64(0)],
+        [1 + 0j],
+        [None],
+        [[0, 1]],
+        [np.uint8(1), -1],
         np.array([[0, 1]]),
     ],
 )

@@ -21,6 +21,17 @@ __all__ = ["TracedFlat"]
 _MOST_ELEMENTS = 1000
 
 
+def _is_position(k: Any) -> bool:
+    """Whether an item of a list is an integer, or a list or an array of some."""
+    if isinstance(k, list):
+        return all(map(_is_position, k))
+    if type(k) is TracedNumber:
+        return k.proxy.python_type is int
+    if type(k) is TracedArray:
+        return k._element_type.kind in "iu"
+    return isinstance(k, (int, np.integer)) or (isinstance(k, np.ndarray) and k.dtype.kind in "iu")
+
+
 class TracedFlat:
     """The flat iterator of an array. What is read is a copy; what is stored goes to the array, repeated as needed."""
 
@@ -65,6 +76,8 @@ class TracedFlat:
                     raise NeedsEager(f"{k} is out of bounds for .flat")
                 if isinstance(k, (bool, np.bool)):
                     raise NeedsEager("a flat iterator takes no lists of bools")
+                if not _is_position(k):  # it takes lists of other numbers, which arrays refuse
+                    raise NeedsEager("a flat iterator is indexed by a list of what are no positions")
         elif isinstance(key, (np.ndarray, np.generic)):
             if key.dtype.kind not in "iub" or (key.dtype.kind == "b" and key.ndim == 0):
                 raise NeedsEager("a flat iterator is indexed by what is no position")

@@ -156,6 +156,49 @@ def test_gradients(mode):
         np.testing.assert_allclose(g, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("mode", ["constant", "nearest"])
+@pytest.mark.parametrize("shape", [(7,), (5, 6), (4, 5, 3), (1, 4), (2, 2)], ids=str)
+def test_linear_interpolation_is_bitwise_scipys(shape, mode, dtype):
+    def f(x, at, cval):
+        return ndimage.map_coordinates(x, at, order=1, mode=mode, cval=cval) * 2
+
+    rng = np.random.default_rng(len(shape))
+    x = rng.normal(size=shape).astype(dtype)
+    at = np.array([rng.uniform(-2, n + 1, (3, 4)) for n in shape])
+    at[:, 1] = np.round(at[:, 1])
+    at[0, 0] = np.nan, shape[0] - 1, np.inf, -np.inf
+    infinite = x.copy()
+    infinite.flat[-1] = np.inf
+    jitted = tnp.jit(f)
+    for image in (x, infinite):
+        for cval in (0.0, -1.5):
+            for given in (at, list(at), list(at.astype(np.float32))):
+                assert_same(jitted(image, given, cval), f(image, given, cval), exact=True)
+    assert is_native(jitted)
+
+
+def test_the_gradient_of_a_linear_interpolation():
+    x, at = RNG.normal(size=(5, 6)), RNG.uniform(0.1, 3.9, (2, 4))
+    f = lambda x, at: (ndimage.map_coordinates(x, at, order=1) ** 2).sum()  # noqa: E731
+    for i, g in enumerate(tnp.grad(f, argnums=(0, 1))(x, at)):
+        args, step = [x, at], 1e-6
+        for place in np.ndindex(*g.shape):
+            moved = np.zeros_like(args[i])
+            moved[place] = step
+            up, down = ([a + s * moved if j == i else a for j, a in enumerate(args)] for s in (1, -1))
+            assert abs(g[place] - (f(*up) - f(*down)) / (2 * step)) < 1e-6
+
+
+def test_coordinates_that_scipy_refuses():
+    f = lambda x, at: ndimage.map_coordinates(x, at, order=1)  # noqa: E731
+    for at in (np.ones((3, 4)), np.ones(2), np.ones((2, 3)) * 1j):
+        with pytest.raises((RuntimeError, TypeError)) as eager:
+            f(np.ones((4, 4)), at)
+        with pytest.raises(eager.type):
+            tnp.jit(f)(np.ones((4, 4)), at)
+
+
 LABELS = np.array([[0, 1, 1, 0, 2], [0, 1, 0, 0, 2], [3, 0, 0, 2, 2], [3, 3, 0, 0, 0]])
 
 CALLS = {
@@ -167,7 +210,7 @@ CALLS = {
     "distance_transform_edt": lambda x: ndimage.distance_transform_edt(x > 100),
     "grey_erosion": lambda x: ndimage.grey_erosion(x, size=(3, 3)),
     "label": lambda x: ndimage.label(x > 100)[0],
-    "map_coordinates": lambda x: ndimage.map_coordinates(x, [x[0] / 20, x[1] / 20], order=1),
+    "map_coordinates": lambda x: ndimage.map_coordinates(x, [x[0] / 20, x[1] / 20]),
     "maximum": lambda x: ndimage.maximum(x[:4, :5], LABELS, index=[1, 2, 3]),
     "mean": lambda x: ndimage.mean(x[:4, :5], LABELS, index=np.arange(1, 4)),
     "median_filter": lambda x: ndimage.median_filter(x, 3),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, pyval
+from tnp.lang.numpy.operands import as_array
 from tnp.lang.scipy.registry import by_dry_run, call_symbol, scipysymbol
 from tnp.lang.scipy.stencils import (
     EPSILON,
@@ -407,6 +409,76 @@ for _name, _is_largest in (("maximum", True), ("minimum", False)):
     _define_extremes(_name, _extreme(_is_largest))
 
 
+# Interpolation
+
+#: of so many dimensions an element is interpolated between 2 to their power of others
+_MOST_DIMENSIONS = 3
+
+
+def _coordinates(coordinates: Any, ndim: int) -> list[TensorProxy]:
+    """The position along each dimension, in double precision."""
+    if not isinstance(coordinates, (list, tuple)):
+        whole = as_array(coordinates)
+        if not whole.ndim:
+            raise NeedsOpaque("one coordinate")
+        coordinates = [clang.squeeze(clang.slice_dim(whole, d, d + 1, dim=0), (0,)) for d in range(whole.shape[0])]
+    found = clang.broadcast(*map(as_array, coordinates))
+    shapes = {as_array(c).shape for c in coordinates}
+    if len(found) != ndim or len(shapes) != 1 or not found[0].ndim or any(c.dtype.kind == "c" for c in found):
+        raise NeedsOpaque("coordinates that SciPy refuses")
+    return [clang.convert(c, dtypes.float64) for c in found]
+
+
+@scipysymbol("ndimage.map_coordinates", returns="array")
+def map_coordinates(
+    input: Any,
+    coordinates: Any,
+    output: Any = None,
+    order: Any = 3,
+    mode: Any = "constant",
+    cval: Any = 0.0,
+    prefilter: Any = True,
+) -> TensorProxy:
+    """``scipy.ndimage.map_coordinates`` of floats, linear (``order=1``), with a constant or the nearest element beyond the borders.
+
+    The sum is SciPy's, in its order: neighbours that do not exist have weights, too, and are those that the mode says (constant: the
+    one before the last).
+    """
+    x = image_of(input)
+    dtype = output_dtype(output, x)
+    if pyval(order) != 1 or mode not in ("constant", "nearest") or x.ndim > _MOST_DIMENSIONS:
+        raise NeedsOpaque("another interpolation")
+    if x.dtype.kind != "f" or dtype.kind != "f":
+        raise NeedsOpaque("an interpolation of integers")
+    inside = None
+    steps: list[list[tuple[TensorProxy, TensorProxy]]] = []
+    for at, n in zip(_coordinates(coordinates, x.ndim), x.shape):
+        if mode == "nearest":
+            here = clang.isfinite(at)
+        else:
+            here = clang.logical_and(clang.ge(at, 0.0), clang.le(at, float(n - 1)))
+        inside = here if inside is None else clang.logical_and(inside, here)
+        at = clang.where(here, at, 0.0)
+        low = clang.floor(at)
+        share = clang.sub(at, low)
+        places = [low, clang.add(low, 1.0)]
+        if mode == "nearest":
+            places = [clang.minimum(clang.maximum(p, 0.0), float(n - 1)) for p in places]
+        else:
+            places[1] = clang.where(clang.gt(places[1], n - 1), float(max(n - 2, 0)), places[1])
+        first, second = (clang.convert(p, dtypes.int64) for p in places)
+        steps.append([(first, clang.sub(1.0, share)), (second, share)])
+    total: Any = 0.0
+    for corner in product(*steps):
+        value = clang.convert(prims.index_get(x, [i for i, _ in corner]), dtypes.float64)
+        for _, weight in corner:
+            value = clang.mul(value, weight)
+        total = clang.add(value, total)
+    assert inside is not None
+    outside = float(known_number(cval)) if mode == "constant" else np.nan
+    return clang.convert(clang.where(inside, total, outside), dtype)
+
+
 # Calls
 
 by_dry_run(
@@ -414,7 +486,7 @@ by_dry_run(
     "affine_transform binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening "
     "binary_propagation black_tophat center_of_mass distance_transform_bf distance_transform_cdt distance_transform_edt extrema "
     "fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform generate_binary_structure grey_closing grey_dilation "
-    "grey_erosion grey_opening histogram iterate_structure label map_coordinates maximum maximum_position mean median "
+    "grey_erosion grey_opening histogram iterate_structure label maximum maximum_position mean median "
     "median_filter minimum minimum_position morphological_gradient morphological_laplace percentile_filter rank_filter shift "
     "spline_filter spline_filter1d standard_deviation sum sum_labels variance watershed_ift white_tophat",
 )

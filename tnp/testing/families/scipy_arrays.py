@@ -49,6 +49,19 @@ for _name in ("maximum_filter", "minimum_filter"):
     add(scipy.ndimage, _name, _of_images(3), dtypes=FLOATS)
 
 
+def _at_coordinates(make: Make) -> Iterator[SampleInput]:
+    at = np.array([[0.0, 0.5, 3.2, 4.0, -0.3], [1.0, 2.75, 5.9, 6.0, 7.5]])
+    for image in variants(make(5, 7)):
+        yield SampleInput(image, at, order=1)
+    for mode in ("constant", "nearest", "mirror"):
+        yield SampleInput(make(5, 7), list(at), order=1, mode=mode, cval=2.0)
+    yield SampleInput(make(7), at[1:], order=1)
+    yield SampleInput(make(5, 7), at)
+
+
+add(scipy.ndimage, "map_coordinates", _at_coordinates, dtypes=FLOATS)
+
+
 def _pairs_of(*shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> Cases:
     def cases(make: Make) -> Iterator[SampleInput]:
         for a, b in shapes:

@@ -216,3 +216,75 @@ def test_names_that_a_handler_binds_before_it_raises_are_bound_in_finally():
 
     for f in (in_handler, in_else):
         check(f, (np.arange(3),), (np.arange(1),), (np.arange(4),))
+
+
+QUESTIONS = (
+    "__array__",
+    "__len__",
+    "__index__",
+    "__array_interface__",
+    "__class__",
+    "is_integer",
+    "dtype",
+    "mT",
+    "argmax",
+    "nonsense",
+)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_attributes_of_what_is_a_scalar_or_a_number(name):
+    """A branch decides whether a value is NumPy's scalar or a number of Python's."""
+
+    def number_or_sum(x, k):
+        v = abs(k - x.sum()) if (x > k).all() else 3.25
+        return hasattr(v, name), getattr(v, name, None) is None, v.__class__.__name__
+
+    def bool_or_any(x, k):
+        v = True if (x > k).all() else x.any()
+        return hasattr(v, name), v.__class__.__name__
+
+    def scalar(x, k):
+        return hasattr(x.any(), name), hasattr(x.argmax(), name), hasattr(x, name)
+
+    for f in (number_or_sum, bool_or_any, scalar):
+        check(f, (np.ones(3), 2), (np.ones(3), 0), (np.full(3, 5.0), 2))
+
+
+COUNTED = {
+    "np.diff": lambda x, n: np.diff(x, n=n),
+    "np.tril": np.tril,
+    "np.split": np.split,
+    "x.var": lambda x, n: x.var(ddof=n),
+    "np.nanvar": lambda x, n: np.nanvar(x, ddof=n),
+    "np.resize": np.resize,
+    "np.identity": lambda x, n: np.identity(n),
+    "np.cov": lambda x, n: np.cov(x, ddof=n),
+    "np.polyder": lambda x, n: np.polyder(x[0], n),
+    "np.linalg.norm": lambda x, n: np.linalg.norm(x, axis=n),
+    "np.roll": np.roll,
+}
+COUNTS = {
+    "bool": lambda x: (x == x)[0, 0],
+    "float": lambda x: x[0, 1],
+    "complex": lambda x: (x * 1j)[0, 1],
+    "unsigned": lambda x: x.astype(np.uint64)[0, 1],
+    "Python's": lambda x: float(x[0, 1]),
+    "0-d": lambda x: np.asarray(x[0, 2].astype(int)),
+    "1-d": lambda x: x[0, 1:2].astype(int),
+    "list": lambda x: [1],
+    "NaN": lambda x: float("nan"),
+}
+
+
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning", "ignore::DeprecationWarning", "ignore::numpy.exceptions.ComplexWarning"
+)
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_that_are_computed_and_no_integers(name, count):
+    def f(x):
+        return COUNTED[name](x, COUNTS[count](x))
+
+    check(f, (np.arange(12.0).reshape(3, 4),))

@@ -64,7 +64,7 @@ def _judged(path: Path, executors: Any) -> Verdict:
             wrong = [d for d in differences(actual, expected[-1]) if d.kind not in MINOR]
             minor += [str(d) for d in differences(actual, expected[-1]) if d.kind in MINOR]
             if wrong:
-                return _wrong(path, k, expected, wrong, minor)
+                return _wrong(path, k, expected, wrong, minor, any(e.kind == "parts" for e in events))
         return _how(mine.through, events, expected, minor)
     finally:
         logs.listeners.remove(events.append)
@@ -72,10 +72,12 @@ def _judged(path: Path, executors: Any) -> Verdict:
         mine.close()
 
 
-def _wrong(path: Path, k: int, expected: list[Outcome], wrong: list[Difference], minor: list[str]) -> Verdict:
+def _wrong(
+    path: Path, k: int, expected: list[Outcome], wrong: list[Difference], minor: list[str], in_parts: bool
+) -> Verdict:
     if expected[k].undefined:
         return Verdict("ill-conditioned", "a cast that NumPy does not define", minor)
-    left = [d for d in wrong if not is_ill_conditioned(path, k, expected, d)]
+    left = [d for d in wrong if not is_ill_conditioned(path, k, expected, d, in_parts=in_parts)]
     if not left:
         return Verdict("ill-conditioned", str(wrong[0]), minor)
     return Verdict("wrong", f"call {k}: {left[0]}", minor)

@@ -354,7 +354,8 @@ class _Wobbling(ast.NodeTransformer):
 
 
 def _wobbled(node: ast.expr, how: str = "__wobble__") -> ast.expr:
-    return ast.Call(ast.Name(how, ast.Load()), [node], [])
+    place = 1000 * getattr(node, "lineno", 0) + getattr(node, "col_offset", 0)
+    return ast.Call(ast.Name(how, ast.Load()), [node, ast.Constant(place)], [])
 
 
 def _is_numpys(node: ast.Call) -> bool:
@@ -402,15 +403,21 @@ def _is_undefined(array: Callable[[], Any], value: Callable[[], Any], index: Cal
         return False  # the statement itself says so
 
 
-def is_ill_conditioned(path: Path, number: int, expected: Sequence[Outcome], difference: Difference) -> bool:
-    """Whether other roundings change eager's own results in the call ``number`` where ``difference`` found tnp's to differ, by as much."""
+def is_ill_conditioned(
+    path: Path, number: int, expected: Sequence[Outcome], difference: Difference, *, in_parts: bool = False
+) -> bool:
+    """Whether other roundings change eager's own results in the call ``number`` where ``difference`` found tnp's to differ, by as much.
+
+    Equal values are rounded alike, but ``in_parts``: what Python computes in one part is not rounded as what is compiled in another.
+    """
     for seed in range(6):
         undefined: list[bool] = []
+        apart = in_parts and seed % 2
         wobbles = {
             "__stored__": lambda *parts, found=undefined: found.append(_is_undefined(*parts)),
-            "__wobble__": lambda x, seed=seed: _wobble(x, seed),
-            "__wobble_copy__": lambda x, seed=seed: _wobbled_copy(x, seed),
-            "__wobble_zero__": lambda x, seed=seed: _other_zero(x) if seed % 2 else x,
+            "__wobble__": lambda x, place, seed=seed, apart=apart: _wobble(x, seed, place * apart),
+            "__wobble_copy__": lambda x, place, seed=seed, apart=apart: _wobbled_copy(x, seed, place * apart),
+            "__wobble_zero__": lambda x, place, seed=seed: _other_zero(x) if seed % 2 else x,
         }
         world = World(path, transformed=_Wobbling().visit, **wobbles)
         try:
@@ -428,12 +435,12 @@ def is_ill_conditioned(path: Path, number: int, expected: Sequence[Outcome], dif
     return False
 
 
-def _wobble(x: Any, seed: int) -> Any:
+def _wobble(x: Any, seed: int, place: int) -> Any:
     """A result of an inexact operation, some units in the last place off, unless it is a number with few digits."""
     if type(x) in (float, complex, np.float16, np.float32, np.float64, np.complex64, np.complex128):
-        return type(x)(_moved(np.asarray(x), seed)[()])
+        return type(x)(_moved(np.asarray(x), seed, place)[()])
     if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and x.flags.writeable:
-        x[...] = _moved(x, seed)
+        x[...] = _moved(x, seed, place)
     return x
 
 
@@ -444,18 +451,18 @@ def _other_zero(x: Any) -> Any:
     return -x if type(x) in (float, np.float16, np.float32, np.float64) and x == 0 else x
 
 
-def _wobbled_copy(x: Any, seed: int) -> Any:
+def _wobbled_copy(x: Any, seed: int, place: int) -> Any:
     """What a reduction is of, its elements some units in the last place off; itself if it holds no inexact numbers."""
     if type(x) is np.ndarray and x.dtype.kind in "fc":
-        return _moved(x, seed)
+        return _moved(x, seed, place)
     return x
 
 
-def _moved(x: np.ndarray, seed: int) -> np.ndarray:
-    """``x`` a few units in the last place off. Equal values move alike, so that ``a.sum() == a.sum()`` stays true."""
+def _moved(x: np.ndarray, seed: int, place: int) -> np.ndarray:
+    """``x`` a few units in the last place off. Equal values of one ``place`` in the program move alike, so that ``a.sum() == a.sum()`` stays true."""
     with np.errstate(all="ignore"):
         eps = np.finfo(x.dtype).eps
-        rng = np.random.default_rng([seed, zlib.crc32(x.tobytes())])
+        rng = np.random.default_rng([seed, place, zlib.crc32(x.tobytes())])
         # Each element's own way: moved all alike or in turns, a sum would hardly change.
         by = np.asarray(rng.choice((1, 2, 4)) * eps * rng.choice((-1.0, 1.0), x.shape), x.real.dtype)
         is_simple = (x * 16 == np.round(x * 16)) & (np.abs(x) < 2**10)

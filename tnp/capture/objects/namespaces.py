@@ -15,6 +15,7 @@ from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -51,6 +52,8 @@ def attribute(owner: Any, name: str) -> Any:
     kind = type(owner)
     if active.running() is None:
         return getattr(owner, name)
+    if kind is TracedEither:
+        return attribute(owner.settled(), name)
     if kind is TracedArray or kind is TracedNumber:
         real = owner.__class__
         if name.startswith("__") and not any(name in vars(c) for c in real.__mro__):

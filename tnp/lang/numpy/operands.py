@@ -29,7 +29,6 @@ __all__ = [
     "check_fits",
     "check_order",
     "check_real",
-    "integer_or_eager",
     "is_complex",
     "is_scalar_like",
     "listed",
@@ -265,7 +264,8 @@ def promote(*xs: Any) -> list[TensorProxy]:
 
 
 def static_int(x: Any, what: str = "an integer") -> int:
-    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for a 0-d array."""
+    """``x`` as an int that the trace depends on. Raises ``NeedsValue`` for a 0-d array, and ``NeedsEager`` for what is no integer: some
+    functions of NumPy's take it, and each of the others has an error of its own."""
     if isinstance(x, TensorProxy) and x.dtype.kind in "iu" and x.ndim == 0:
         trace = current_trace()
         known = trace.scalar_values.get(x.name) if trace is not None else None
@@ -274,21 +274,13 @@ def static_int(x: Any, what: str = "an integer") -> int:
         raise NeedsValue(f"{what} is a value that is known only when the program runs")
     try:
         return int(x.__index__())
-    except AttributeError:
-        raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+    except (AttributeError, TypeError):
+        raise NeedsEager(f"{what} is no integer") from None
 
 
 def size_or_int(x: Any, what: str = "an integer") -> int | NumberProxy:
     """``x`` where a length or a position is wanted: a symbolic size as it is, anything else as :func:`static_int` has it."""
     return x if symbols.is_symbol(x) else static_int(x, what)
-
-
-def integer_or_eager(x: Any) -> int:
-    """:func:`static_int` for functions that also take other numbers (``np.triu(a, 0.5)``). Raises ``NeedsEager`` for those."""
-    try:
-        return static_int(x)
-    except TypeError as error:
-        raise NeedsEager(f"it counts by what is no integer: {error}") from None
 
 
 def listed(x: Any) -> Any:

@@ -7,6 +7,7 @@ before the reduction: elements that ``where`` excludes become the operation's id
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
-from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
@@ -72,8 +73,12 @@ def reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
 
 
 def keeps_dims(keepdims: Any) -> bool:
-    """Whether ``keepdims`` asks for it. Raises ``TypeError``, as NumPy does, for what is no integer."""
-    return keepdims is not NoValue and static_int(keepdims, "keepdims") != 0
+    """Whether ``keepdims`` asks for it. Raises ``NeedsEager`` for what NumPy refuses: what is no integer of C's."""
+    if keepdims is NoValue:
+        return False
+    wanted = static_int(keepdims, "keepdims")
+    check(-(2**31) <= wanted < 2**31, lambda: "keepdims is no integer of C's", NeedsEager)
+    return wanted != 0
 
 
 def with_kept_dims(result: TensorProxy, dims: Sequence[int], keepdims: Any) -> TensorProxy:
@@ -243,6 +248,12 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *
 
 def ddof_of(ddof: Any, correction: Any) -> Any:
     """The degrees of freedom taken off. Raises ``ValueError`` if it is said twice."""
+    for x in (ddof, correction):
+        kind = x.dtype.kind if isinstance(x, TensorProxy) else getattr(x, "python_type", type(x))
+        if (isinstance(x, TensorProxy) and x.ndim) or kind in ("c", complex, list, tuple):
+            raise NeedsEager("degrees of freedom are several, or complex")
+        if kind is float and math.isnan(pyval(x)):
+            raise NeedsEager("degrees of freedom are NaN")
     if correction is NoValue:
         return ddof
     check(is_number(ddof) and ddof == 0, lambda: "ddof and correction can't be provided simultaneously.")

@@ -17,7 +17,6 @@ from tnp.lang.numpy.operands import (
     as_array,
     as_array_with,
     as_integer,
-    integer_or_eager,
     is_complex,
     listed,
     size_or_int,
@@ -244,7 +243,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
     first, second = (static_int(x) for x in axes)
     check(first != second and abs(first - second) != m.ndim, lambda: "Axes must be different.")
     check(-m.ndim <= min(first, second) and max(first, second) < m.ndim, lambda: f"Axes={axes} out of range")
-    turns = integer_or_eager(k) % 4
+    turns = static_int(k) % 4
     if turns == 2:
         return clang.flip(m, (first, second))
     order = list(range(m.ndim))
@@ -323,6 +322,8 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> TensorP
 def resize(a: Any, new_shape: Any) -> TensorProxy:
     """A copy in another shape, the elements repeated or cut off to fill it; zeros if there are none."""
     a = as_array(a)
+    if isinstance(new_shape, TensorProxy) and not new_shape.ndim and not new_shape.scalar:
+        raise NeedsEager("np.resize refuses a shape that is an array of no dimension")
     wanted = sizes.concrete(shape_argument(new_shape), "np.resize")
     check(min(wanted, default=0) >= 0, lambda: "all elements of `new_shape` must be non-negative")
     (old,) = sizes.concrete((a.numel,), "np.resize")

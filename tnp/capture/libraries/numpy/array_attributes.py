@@ -93,9 +93,6 @@ def _tolist(tracer: Tracer, a: TracedArray) -> Any:
 
 def _is_integer(tracer: Tracer, a: TracedArray) -> Any:
     kind = a._element_type.kind
-    if not a.scalar or kind in "bc":
-        name = f"numpy.{a.dtype.type.__name__}" if a.scalar else "numpy.ndarray"
-        raise AttributeError(f"'{name}' object has no attribute 'is_integer'")
     return True if kind in "iu" else _item(tracer, a) % 1 == 0
 
 

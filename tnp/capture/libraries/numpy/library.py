@@ -281,6 +281,11 @@ class NumpyLibrary(Operators, Subscripts):
         return TracedNumber(n) if isinstance(n, NumberProxy) else n
 
     def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
+        numpys: type = a.dtype.type if a.scalar else np.ndarray
+        if not hasattr(numpys, name):
+            if a.storage in tracer.inputs.subclassed:
+                raise NeedsEager(f"it reads {name} of a memmap")
+            raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         prop = lnp.language.properties.get(name)
         if prop is not None:
             seen: dict[str, TracedArray] = {}
@@ -292,15 +297,10 @@ class NumpyLibrary(Operators, Subscripts):
             return tracer.handle(result, seen, start, kind)
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](tracer, a)
-        if a.storage in tracer.inputs.subclassed and not hasattr(np.ndarray, name):
-            raise NeedsEager(f"it reads {name} of a memmap")
         special = ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(tracer, a, *args, **kwargs)
         symbol = lnp.language.methods.get(name)
-        numpys: type = a.dtype.type if a.scalar else np.ndarray
-        if not hasattr(numpys, name):
-            raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         if symbol is None:
             of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)
             reason = AmbiguousView if of_layout else CountsReferences if name == "resize" else NeedsEager

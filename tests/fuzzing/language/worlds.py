@@ -331,6 +331,8 @@ class _Wobbling(ast.NodeTransformer):
                     k.value = _wobbled(k.value, "__wobble_copy__")
         if name in _EXTREMES:
             return _wobbled(node, "__wobble_zero__")
+        if name in REDUCTIONS:
+            return _wobbled(node, "__wobble_sum__")
         return _wobbled(node) if name in INEXACT else node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -416,6 +418,7 @@ def is_ill_conditioned(
         wobbles = {
             "__stored__": lambda *parts, found=undefined: found.append(_is_undefined(*parts)),
             "__wobble__": lambda x, place, seed=seed, apart=apart: _wobble(x, seed, place * apart),
+            "__wobble_sum__": lambda x, place, seed=seed, apart=apart: _wobble(x, seed, place * apart, SUMS),
             "__wobble_copy__": lambda x, place, seed=seed, apart=apart: _wobbled_copy(x, seed, place * apart),
             "__wobble_zero__": lambda x, place, seed=seed: _other_zero(x) if seed % 2 else x,
         }
@@ -435,12 +438,16 @@ def is_ill_conditioned(
     return False
 
 
-def _wobble(x: Any, seed: int, place: int) -> Any:
+#: how much further sums are off than elements: each addition of equal terms may round the same way
+SUMS = 8
+
+
+def _wobble(x: Any, seed: int, place: int, by: int = 1) -> Any:
     """A result of an inexact operation, some units in the last place off, unless it is a number with few digits."""
     if type(x) in (float, complex, np.float16, np.float32, np.float64, np.complex64, np.complex128):
-        return type(x)(_moved(np.asarray(x), seed, place)[()])
+        return type(x)(_moved(np.asarray(x), seed, place, by)[()])
     if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and x.flags.writeable:
-        x[...] = _moved(x, seed, place)
+        x[...] = _moved(x, seed, place, by)
     return x
 
 
@@ -458,15 +465,15 @@ def _wobbled_copy(x: Any, seed: int, place: int) -> Any:
     return x
 
 
-def _moved(x: np.ndarray, seed: int, place: int) -> np.ndarray:
+def _moved(x: np.ndarray, seed: int, place: int, by: int = 1) -> np.ndarray:
     """``x`` a few units in the last place off. Equal values of one ``place`` in the program move alike, so that ``a.sum() == a.sum()`` stays true."""
     with np.errstate(all="ignore"):
         eps = np.finfo(x.dtype).eps
         rng = np.random.default_rng([seed, place, zlib.crc32(x.tobytes())])
         # Each element's own way: moved all alike or in turns, a sum would hardly change.
-        by = np.asarray(rng.choice((1, 2, 4)) * eps * rng.choice((-1.0, 1.0), x.shape), x.real.dtype)
+        step = np.asarray(rng.choice((1, 2, 4)) * by * eps * rng.choice((-1.0, 1.0), x.shape), x.real.dtype)
         is_simple = (x * 16 == np.round(x * 16)) & (np.abs(x) < 2**10)
-        moved = np.where(is_simple, x, x * (1 + by)).astype(x.dtype)
+        moved = np.where(is_simple, x, x * (1 + step)).astype(x.dtype)
         if seed % 3 == 2:  # what is left where terms cancel may be nothing
             moved = np.where(np.abs(x) < 4096 * eps, x.dtype.type(0), moved)
         if x.dtype.kind == "c":

@@ -17,7 +17,16 @@ from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, check_real, is_scalar_like, listed, promote, static_int
+from tnp.lang.numpy.operands import (
+    as_array,
+    axes,
+    check_real,
+    integer_or_eager,
+    is_scalar_like,
+    listed,
+    promote,
+    static_int,
+)
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.reductions import NoValue, dtype_by_example
 from tnp.lang.numpy.registry import Out, alias, npmethod, npproperty, npsymbol
@@ -73,7 +82,7 @@ def _end(x: Any, a: TensorProxy, dim: int) -> TensorProxy:
 @npsymbol()
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any = NoValue) -> TensorProxy:
     """The ``n``-th differences along ``axis``; of bools, whether they change."""
-    times = static_int(n, "n")
+    times = integer_or_eager(n, "n")
     check(times != 0, lambda: "np.diff(x, 0) is its argument itself", NeedsEager)
     check(times > 0, lambda: f"order must be non-negative but got {times}")
     a = as_array(a)

@@ -20,6 +20,7 @@ from tnp.lang.numpy.operands import (
     as_integer,
     as_item,
     beyond,
+    integer_or_eager,
     is_complex,
     normalize_operand,
     size_or_int,
@@ -172,7 +173,7 @@ def _cuts(length: Any, indices_or_sections: Any) -> list[Any]:
         raise NeedsValue("where to split is a value that is known only when the program runs")
     if isinstance(indices_or_sections, (tuple, list, range)):
         return [0, *(symbols.extent(size_or_int(i)) for i in indices_or_sections), length]
-    sections = static_int(indices_or_sections)
+    sections = integer_or_eager(indices_or_sections)
     check(sections > 0, lambda: "number sections must be larger than 0.")
     size, larger = length // sections, symbols.fixed(length % sections)
     return [i * size + min(i, larger) for i in range(sections + 1)]
@@ -181,9 +182,9 @@ def _cuts(length: Any, indices_or_sections: Any) -> list[Any]:
 def _parts(a: TensorProxy, indices_or_sections: Any, dim: int, *, evenly: bool) -> list[TensorProxy]:
     (length,) = sizes.extents(a.shape[dim : dim + 1], "np.split")
     is_sequence = isinstance(indices_or_sections, (tuple, list, range, TensorProxy))
-    if evenly and not is_sequence and static_int(indices_or_sections) > 0:
+    if evenly and not is_sequence and integer_or_eager(indices_or_sections) > 0:
         check(
-            length % static_int(indices_or_sections) == 0,
+            length % integer_or_eager(indices_or_sections) == 0,
             lambda: "array split does not result in an equal division",
         )
     cuts = _cuts(length, indices_or_sections)

@@ -12,7 +12,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
 from tnp.lang.numpy.dtypes import result_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, size_or_int, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, size_or_int, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import shape_argument
 
@@ -24,7 +24,7 @@ __all__ = ["diag", "eye", "identity", "indices", "ix_", "meshgrid", "tri", "tril
 def _band(rows: Any, columns: Any, k: Any, compare: Any) -> TensorProxy:
     """``compare(i + k, j)`` of the positions of a matrix."""
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
-    offset = static_int(k)
+    offset = integer_or_eager(k)
     fits = compare is clang.eq or -(2**63) < offset <= 2**63
     check(fits, lambda: "Python int too large to convert to C long", OverflowError)
     known = [n for n in (rows, columns) if type(n) is int]
@@ -44,7 +44,7 @@ def eye(
     rows, columns = checked_shape((N, N if M is None else M))
     wanted = dtype_or(dtype, dtypes.float64)
     if order is not None and order.upper() == "F":
-        return clang.transpose(clang.convert(_band(columns, rows, -static_int(k), clang.eq), wanted), (1, 0))
+        return clang.transpose(clang.convert(_band(columns, rows, -integer_or_eager(k), clang.eq), wanted), (1, 0))
     return clang.convert(_band(rows, columns, k, clang.eq), wanted)
 
 
@@ -68,7 +68,7 @@ def _diagonal(k: Any) -> int:
     """The number of a triangle's diagonal, which may be no integer."""
     if isinstance(k, (TensorProxy, np.generic)) and k.dtype.kind == "u":
         raise NeedsEager("the diagonal of a triangle is unsigned, and NumPy computes with its negative")
-    return static_int(k)
+    return integer_or_eager(k)
 
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
@@ -207,7 +207,7 @@ def ix_(*args: Any) -> tuple[TensorProxy, ...]:
 
 def _triangle_positions(rows: Any, columns: Any, k: Any, *, lower: bool) -> tuple[TensorProxy, ...]:
     rows, columns = _tri_shape(rows, columns)
-    offset = static_int(k)
+    offset = integer_or_eager(k)
     if not sizes.is_known((rows, columns)):
         mask = _band(rows, columns, offset if lower else offset - 1, clang.ge)
         return tuple(prims.nonzero(mask if lower else clang.logical_not(mask)))

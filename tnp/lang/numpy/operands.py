@@ -29,6 +29,7 @@ __all__ = [
     "check_fits",
     "check_order",
     "check_real",
+    "integer_or_eager",
     "is_complex",
     "is_scalar_like",
     "listed",
@@ -264,18 +265,29 @@ def promote(*xs: Any) -> list[TensorProxy]:
 
 
 def static_int(x: Any, what: str = "an integer") -> int:
-    """``x`` as an int that the trace depends on. Raises ``NeedsValue`` for a 0-d array, and ``NeedsEager`` for what is no integer: some
-    functions of NumPy's take it, and each of the others has an error of its own."""
+    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for a 0-d array of integers, and
+    ``NeedsEager`` for other arrays."""
     if isinstance(x, TensorProxy) and x.dtype.kind in "iu" and x.ndim == 0:
         trace = current_trace()
         known = trace.scalar_values.get(x.name) if trace is not None else None
         if known is not None:
             return int(known())
         raise NeedsValue(f"{what} is a value that is known only when the program runs")
+    if isinstance(x, TensorProxy):
+        raise NeedsEager(f"{what} is an array, and no integer")
     try:
         return int(x.__index__())
-    except (AttributeError, TypeError):
-        raise NeedsEager(f"{what} is no integer") from None
+    except AttributeError:
+        name = getattr(x, "python_type", type(x)).__name__
+        raise TypeError(f"{what} must be an integer, not {name}") from None
+
+
+def integer_or_eager(x: Any, what: str = "an integer") -> int:
+    """:func:`static_int` for functions that also take other numbers (``np.triu(a, 0.5)``). Raises ``NeedsEager`` for those."""
+    try:
+        return static_int(x, what)
+    except TypeError as error:
+        raise NeedsEager(f"it counts by what is no integer: {error}") from None
 
 
 def size_or_int(x: Any, what: str = "an integer") -> int | NumberProxy:
@@ -344,6 +356,8 @@ def ufunc_axes(ndim: int, x: Any) -> tuple[int, ...]:
 
 def as_integer(n: Any) -> Any:
     """A count, which NumPy makes an integer even if it is a float."""
+    if isinstance(x, (str, bytes)):
+        raise NeedsEager("a count is text, which NumPy reads")
     if isinstance(n, NumberProxy) and n.python_type is float:
         n = n.known()
     return int(n) if isinstance(n, (float, np.floating)) else n

@@ -17,6 +17,7 @@ from tnp.lang.numpy.operands import (
     as_array,
     as_array_with,
     as_integer,
+    integer_or_eager,
     is_complex,
     listed,
     size_or_int,
@@ -243,7 +244,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
     first, second = (static_int(x) for x in axes)
     check(first != second and abs(first - second) != m.ndim, lambda: "Axes must be different.")
     check(-m.ndim <= min(first, second) and max(first, second) < m.ndim, lambda: f"Axes={axes} out of range")
-    turns = static_int(k) % 4
+    turns = integer_or_eager(k) % 4
     if turns == 2:
         return clang.flip(m, (first, second))
     order = list(range(m.ndim))

@@ -18,7 +18,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.contractions import conjugated, summed
-from tnp.lang.numpy.operands import as_array, listed, promote, static_int
+from tnp.lang.numpy.operands import as_array, integer_or_eager, listed, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
@@ -237,7 +237,7 @@ def polysub(a1: Any, a2: Any) -> TensorProxy:
 @npsymbol(returns="argument")
 def polyder(p: Any, m: Any = 1) -> TensorProxy:
     """The ``m``-th derivative; for 0 the polynomial itself. Raises ``ValueError`` for a negative one."""
-    m = static_int(m)
+    m = integer_or_eager(m)
     check(m >= 0, lambda: "Order of derivative must be positive (see polyint)")
     p = as_array(p)
     for _ in range(m):
@@ -252,7 +252,7 @@ def polyder(p: Any, m: Any = 1) -> TensorProxy:
 @npsymbol(returns="argument")
 def polyint(p: Any, m: Any = 1, k: Any = None) -> TensorProxy:
     """The ``m``-th antiderivative with integration constants ``k`` (default 0), in the order of integration."""
-    m = static_int(m)
+    m = integer_or_eager(m)
     check(m >= 0, lambda: "Order of integral must be positive (see polyder)")
     p = as_array(p)
     constants = clang.full((m,), 0, dtype=dtypes.float64) if k is None else as_array(k)

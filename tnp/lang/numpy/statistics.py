@@ -11,11 +11,11 @@ from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
-from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, listed, promote, static_int
+from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, listed, promote, static_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
@@ -118,8 +118,9 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     operands = [as_array(x) for x in (m, y) if x is not None]
     for name, x in zip("my", operands):
         check(x.ndim <= 2, lambda: f"{name} has more than 2 dimensions")
-    if ddof is not None and static_int(ddof, "ddof") != ddof:
-        raise ValueError("ddof must be integer")
+    if ddof is not None and getattr(ddof, "python_type", type(ddof)) is float:
+        check(int(pyval(ddof)) == pyval(ddof), lambda: "ddof must be integer")
+        ddof = int(pyval(ddof))
     work = result_dtype(*operands, np.float64(0)) if dtype is None else dtype_argument(dtype)
     if work.kind not in "fc":
         raise NeedsOpaque("a covariance in integers is not compiled")
@@ -132,7 +133,7 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
         raise NeedsOpaque("the covariance of nothing is not compiled")
     joined = clang.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     count = joined.shape[1]
-    taken = (0 if bias else 1) if ddof is None else static_int(ddof)
+    taken = (0 if bias else 1) if ddof is None else integer_or_eager(ddof)
     centered = clang.sub(*clang.broadcast(joined, reductions.mean(joined, 1, keepdims=True)))
     mirrored = clang.conj(centered) if work.kind == "c" else centered
     products = prims.matmul(centered, clang.matrix_transpose(mirrored))

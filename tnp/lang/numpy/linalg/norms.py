@@ -27,7 +27,7 @@ from tnp.lang.numpy.linalg.operands import (
     squared,
     times_last,
 )
-from tnp.lang.numpy.operands import as_array, axes, promote
+from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 
@@ -145,7 +145,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     a = _floating(x)
     if keepdims and a.ndim == 0:
         raise NeedsEager("norm of a 0-d array with keepdims=True is not compiled")
-    dims = None if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    dims = None if axis is None else axis if isinstance(axis, tuple) else (integer_or_eager(axis, "an axis"),)
     return _norm(a, plain(ord), dims, bool(keepdims))
 
 

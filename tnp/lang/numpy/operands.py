@@ -356,7 +356,7 @@ def ufunc_axes(ndim: int, x: Any) -> tuple[int, ...]:
 
 def as_integer(n: Any) -> Any:
     """A count, which NumPy makes an integer even if it is a float."""
-    if isinstance(x, (str, bytes)):
+    if isinstance(n, (str, bytes)):
         raise NeedsEager("a count is text, which NumPy reads")
     if isinstance(n, NumberProxy) and n.python_type is float:
         n = n.known()

@@ -279,3 +279,25 @@ def test_functions_are_parsed_in_many_threads():
         sys.setswitchinterval(interval)
         gc.set_threshold(*thresholds)
     assert not errors
+
+
+def test_a_loop_without_iterations_gives_the_argument_itself():
+    def f(a, x):
+        while a.sum():
+            x = x * 2
+            x[::2] = 4
+            a = a - a
+        return x
+
+    def g(a, x):
+        for _ in range(int(a.sum())):
+            x = x * 2
+            x[::2] = 4
+        return x
+
+    for function in (f, g):
+        for total in (0, 1, 0):
+            for x in (np.arange(4), np.arange(6.0)[::2]):
+                found = tnp.jit(function)(np.array([total]), x)
+                assert (found is x) == (total == 0)
+                np.testing.assert_array_equal(found, function(np.array([total]), x))

@@ -1,6 +1,7 @@
 """What is stored before an error, the order of errors, and numbers that do not fit: what random programs (``tests/fuzzing/run.py``) found
 to be wrong."""
 
+import operator
 from types import SimpleNamespace
 
 import numpy as np
@@ -288,3 +289,34 @@ def test_counts_that_are_computed_and_no_integers(name, count):
         return COUNTED[name](x, COUNTS[count](x))
 
     check(f, (np.arange(12.0).reshape(3, 4),))
+
+
+OPERATORS = (
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow, operator.truediv, operator.lt,
+    operator.and_, divmod, lambda a, b: -a, lambda a, b: abs(a), np.multiply,
+)  # fmt: skip
+OPERANDS = (
+    np.uint8(200),
+    np.int8(-128),
+    np.uint64(2**63),
+    np.float32(3e38),
+    np.bool_(True),
+    np.array([200], np.uint8),
+    200,
+    2.5,
+)
+
+
+@pytest.mark.parametrize("function", OPERATORS)
+def test_scalars_that_overflow_under_errstate(function):
+    def f(a, b):
+        with np.errstate(all="raise"):
+            return function(a, b)
+
+    jitted = tnp.jit(f)
+    for a in OPERANDS:
+        for b in OPERANDS:
+            if isinstance(a, np.generic) or isinstance(b, np.generic):
+                expected, found = outcome(f, (a, b)), outcome(jitted, (a, b))
+                assert not found[2]
+                assert_same(found[0], expected[0], what=f"{a!r} and {b!r}")

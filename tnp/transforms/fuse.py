@@ -225,7 +225,17 @@ def _read_in_place(p: Proxy, group: Sequence[BoundSymbol]) -> set[str]:
 
 def _states(group: Sequence[BoundSymbol]) -> set[str]:
     """The arrays that are states of memory that is written: results of updates, views of them, and what loops and branches carry of
-    them."""
+    them. What a loop or a branch gives is none if it is all of the group: nothing writes to it again, and where a loop has no iterations
+    it is the caller's own array."""
+    if len(group) == 1 and is_control_flow(group[0]):
+        (b,) = group
+        views = {p.name for body in bodies_of(b) for s in body.bound_symbols if is_view(s) for p in s.flat_outputs}
+        results = [(p, r) for body in bodies_of(b) for p, r in zip(b.flat_outputs, body.results)]
+        return {*stored(b), *(p.name for p, r in results if isinstance(r, Proxy) and r.name in views)}
+    return _written_states(group)
+
+
+def _written_states(group: Sequence[BoundSymbol]) -> set[str]:
     found: set[str] = set()
     for b in group:
         if not b.has_tag_inside(OpTags.UPDATE):
@@ -237,7 +247,7 @@ def _states(group: Sequence[BoundSymbol]) -> set[str]:
             continue
         found.update(stored(b))
         for body in bodies_of(b):
-            inside = _states(body.bound_symbols)
+            inside = _written_states(body.bound_symbols)
             # A loop's condition has one more argument than results, or one result of its own behind those that are carried.
             found.update(
                 p.name for p, r in zip(b.flat_outputs, body.results) if isinstance(r, Proxy) and r.name in inside

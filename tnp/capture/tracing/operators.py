@@ -39,6 +39,20 @@ _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
 _OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 
 
+#: operators that NumPy's integer scalars do not watch for overflows; functions of arrays watch for none
+_NEVER_OVERFLOWING = frozenset(
+    ("eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "invert")
+)
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether an operand is an integer, or a scalar of integers or bools."""
+    if type(x) is TracedArray:
+        return x.scalar and x._element_type.kind in "iub"
+    kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    return issubclass(kind, (int, np.integer, np.bool))
+
+
 def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     """A Python operator on traced values, numbers and arrays."""
     kinds = set(map(type, args))
@@ -64,6 +78,8 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             tracer.before_raising()
         result = languages.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
+    if tracer.raising and method not in _NEVER_OVERFLOWING and all(map(_is_integer, args)):
+        raise NeedsEager("it computes with integer scalars under np.errstate(…='raise'), where overflows are errors")
     return NUMPY.operate(tracer, method, *args)  # which leaves what takes another library's arrays to that
 
 

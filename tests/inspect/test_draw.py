@@ -148,3 +148,16 @@ def test_graphviz_takes_it(tmp_path):
         jitted(np.linspace(0, 1, 100), 3)
         tnp.draw(tnp.last_traces(jitted)[which], tmp_path / f"{i}.svg")
         assert "range(n)" in (tmp_path / f"{i}.svg").read_text()
+
+
+def test_a_jitted_function_is_drawn_as_its_last_trace():
+    f = tnp.jit(lambda x: np.sin(x) + 1)
+    with pytest.raises(RuntimeError, match="has not been called"):
+        tnp.draw(f)
+    f(np.zeros(3))
+    assert tnp.draw(f) == tnp.draw(tnp.last_traces(f)[-1])
+    g = tnp.jit(lambda x: x.astype(str))
+    with pytest.warns(tnp.EagerFallbackWarning):
+        g(np.zeros(3))
+    with pytest.raises(RuntimeError, match="ran eagerly"):
+        tnp.draw(g)

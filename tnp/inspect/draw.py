@@ -7,10 +7,11 @@ import re
 import shutil
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tnp.api import last_traces
 from tnp.core import prims
 from tnp.core.printing import literal
 from tnp.core.proxies import Proxy, TensorProxy
@@ -349,8 +350,9 @@ def _once(proxies: Iterable[Proxy]) -> list[Proxy]:
     return list({p.name: p for p in proxies}.values())
 
 
-def draw(trace: Trace, path: str | os.PathLike[str] | None = None) -> str:
-    """Draws a trace as a graph, in graphviz's language; writes it to ``path``, if given, as text or as a picture.
+def draw(trace: Trace | Callable[..., Any], path: str | os.PathLike[str] | None = None) -> str:
+    """Draws a trace as a graph, in graphviz's language; writes it to ``path``, if given, as text or as a picture. Of a jitted function
+    it is the last trace of the program that was compiled last.
 
     Operations are boxes, coloured by their executor, with their result's name and type; values are arrows, and a view by an index
     (``u[2:, 1:-1]``) is the label of an arrow. Fusions, loops and branches are frames around their operations. In a loop, ellipses are
@@ -359,16 +361,24 @@ def draw(trace: Trace, path: str | os.PathLike[str] | None = None) -> str:
     is a format of graphviz's program ``dot``, which draws the picture; if it is not installed, the text is written to the same name
     ending in ``.dot``, with a ``UserWarning``. Source: the DOT language of Graphviz.
 
-    Raises ``OSError`` if the file cannot be written, ``ValueError`` for a format that ``dot`` does not know.
+    Raises ``OSError`` if the file cannot be written, ``ValueError`` for a format that ``dot`` does not know, and ``RuntimeError`` for a
+    function that has not been called, or whose last call ran eagerly.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: np.sin(x) + 1)
     >>> f(np.zeros(3))
     array([1., 1., 1.])
-    >>> text = tnp.draw(tnp.last_traces(f)[-1])
+    >>> text = tnp.draw(f)
     >>> text.splitlines()[0], "subgraph cluster" in text
     ('digraph computation {', True)
     """
+    if not isinstance(trace, Trace):
+        found = last_traces(trace)
+        if not found:
+            raise RuntimeError(
+                f"there is nothing to draw: the last call of {trace!r} ran eagerly (tnp.explain says why)"
+            )
+        trace = found[-1]
     graph = _Graph()
     for p in trace.args:
         graph.argument(p, "  ")

@@ -295,9 +295,16 @@ def test_a_loop_without_iterations_gives_the_argument_itself():
             x[::2] = 4
         return x
 
-    for function in (f, g):
+    def h(a, x):
+        while a.sum():
+            x = x + 1
+            a = a - a
+        return x
+
+    for function in (f, g, h):
+        jitted = tnp.jit(function)
         for total in (0, 1, 0):
-            for x in (np.arange(4), np.arange(6.0)[::2]):
-                found = tnp.jit(function)(np.array([total]), x)
+            for x in (np.arange(4), np.arange(6.0)[::2], np.arange(5), np.arange(7)):
+                found = jitted(np.array([total]), x)
                 assert (found is x) == (total == 0)
                 np.testing.assert_array_equal(found, function(np.array([total]), x))

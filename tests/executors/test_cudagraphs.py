@@ -237,7 +237,7 @@ def test_a_capture_that_fails_at_its_end_leaves_the_stream(monkeypatch):
 
     def fail(self, *args):
         end(self, *args)
-        monkeypatch.setattr(stand_in, "_default", stand_in.Stream())  # that of the capture
+        monkeypatch.setattr(stand_in, "_default", stand_in.Stream())  # the capture's stream stays current
         raise UserWarning("The CUDA Graph is empty")
 
     monkeypatch.setattr(stand_in.graph, "__exit__", fail)

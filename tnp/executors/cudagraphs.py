@@ -258,12 +258,11 @@ class _Graph:
             _pools[place] = cuda.graph_pool_handle()
         graph = cuda.CUDAGraph()
         try:
-            # A capture that fails when it ends leaves its own stream current: the outer context comes back from it.
+            # A capture that fails at its end leaves its own stream current; the outer context restores the caller's.
             with cuda.stream(self.stream), cuda.graph(graph, pool=_pools[place], capture_error_mode="thread_local"):
                 outputs = owner.flat(*given)
-        except (
-            Exception
-        ) as error:  # torch's for what CUDA does not capture, and for want of memory; warnings that are errors
+        # CUDA refuses an operation, memory runs out, or a warning is an error: the call below raises what is the program's.
+        except Exception as error:
             self.buffers = []
             return f"capturing it failed with {(str(error).splitlines() or [type(error).__name__])[0]}"
         self.graph, self.outputs = graph, tuple(outputs)

@@ -146,3 +146,13 @@ def test_every_spelling_is_numpys(name):
 
     found = checked(every, a, b)
     assert sum(k.operations for k in found) >= len(rows) // 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_fused"), [((3000,), False), ((2, 3000), False), ((2, 100), True), ((1500, 3000), True)]
+)
+def test_few_results_of_many_elements_are_left_to_cupys_functions(shape, is_fused):
+    """A ``ReductionKernel`` has one block of threads for each result."""
+    x = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    made = checked(lambda x: (np.sqrt(x) * 2 + x).sum(-1), x)
+    assert any("sum" in fused.source for fused in made) == is_fused

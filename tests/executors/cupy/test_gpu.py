@@ -111,7 +111,7 @@ def attention(torch, **options):
 
 HEADS = ((2, 3, 128, 64),) * 3
 NORMS = ((64, 256), (256,), (256,))
-#: name → executor, kernel (or those of which a device has one), dtype, shapes, function
+#: name → (executor, the kernels that a device may choose among, dtype, shapes, function)
 KERNELS = {
     "sdpa-flash": ("sdpa", "flash_attention torch_cudnn_attention", "bfloat16", HEADS, lambda t: attention(t)),
     "sdpa-flash-causal": (

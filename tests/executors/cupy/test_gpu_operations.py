@@ -15,6 +15,7 @@ from tnp.testing import check_op, opinfos
 from tnp.testing.checks import Refused
 from tnp.testing.opinfo import EXECUTORS
 
+# Machines without a CUDA device cannot run these tests; WHY_NOT says what is missing.
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 
 #: samples of each operation and dtype

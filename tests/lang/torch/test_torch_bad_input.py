@@ -90,3 +90,22 @@ def test_quantised_tensors_that_a_program_makes(caplog):
         assert torch.equal(tnp.jit(quantised)(x), quantised(x))
     errors_of(lambda x: torch.histc(x), torch.ones(3, dtype=torch.complex64))
     assert not caplog.records  # torch logs what fake tensors refuse
+
+
+def test_numpys_names_of_parameters():
+    x = torch.arange(6.0).reshape(2, 3)
+    for f in (
+        lambda x: x.sum(axis=0, keepdims=True),
+        lambda x: torch.amax(x, axis=1),
+        lambda x: torch.add(x1=x, x2=x),
+        lambda x: torch.neg(a=x),
+        lambda x: torch.trapezoid(x, x=x),
+    ):
+        torch.testing.assert_close(tnp.jit(f, strict=True)(x), f(x), rtol=0, atol=0)
+    for f in (
+        lambda x: torch.neg(x=x, a=x),
+        lambda x: x.sum(axis=0, dim=1),
+        lambda x: torch.nn.functional.softmax(x, axis=1),
+    ):
+        mine, eager = errors_of(f, x)
+        assert mine == eager and mine[0] is TypeError

@@ -205,7 +205,7 @@ def _tensor(a: Any) -> Any:
 
 
 def _on_cupys_stream() -> Any:
-    """A context in which CuPy's current stream is torch's."""
+    """A context that makes CuPy's current stream torch's current stream."""
     if interprets():
         return nullcontext()
     import cupy
@@ -275,7 +275,7 @@ class _Program:
         return x
 
     def _on(self, device: torch.device) -> Any:
-        """A context in which Triton launches on that device: it takes the current one, not that of the arguments."""
+        """A context that makes a device the current one: Triton launches there, wherever the arguments are."""
         if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
             return nullcontext()
         return torch.cuda.device(device)

@@ -73,11 +73,12 @@ def reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
 
 
 def keeps_dims(keepdims: Any) -> bool:
-    """Whether ``keepdims`` asks for it. Raises ``NeedsEager`` for what NumPy refuses: what is no integer of C's."""
+    """Whether the reduced dimensions stay. Raises ``TypeError`` for what is no integer, and ``NeedsEager`` for integers that a C ``int``
+    does not hold, which NumPy refuses."""
     if keepdims is NoValue:
         return False
     wanted = static_int(keepdims, "keepdims")
-    check(-(2**31) <= wanted < 2**31, lambda: "keepdims is no integer of C's", NeedsEager)
+    check(-(2**31) <= wanted < 2**31, lambda: "a C int does not hold keepdims", NeedsEager)
     return wanted != 0
 
 

@@ -171,7 +171,7 @@ def _half_of(given: Sequence[TensorProxy]) -> DType | None:
 
 
 def _rounded_once(symbol: Symbol, half: DType, args: Any, kwargs: Any) -> Any:
-    """A function of tensors in half precision: that of the same numbers in float32, rounded."""
+    """Calls ``symbol`` in float32 and converts its results to ``half``."""
 
     def in_dtype(source: DType, target: DType, x: Any) -> Any:
         def converted(p: Any) -> Any:

@@ -53,12 +53,11 @@ def with_torchs_names(signature: inspect.Signature, kwargs: dict[str, Any]) -> d
     {'dim': 0}
     """
     known = signature.parameters
-    return {
-        _NUMPYS_NAMES[k]
-        if k not in known and _NUMPYS_NAMES.get(k) in known and _NUMPYS_NAMES[k] not in kwargs
-        else k: v
-        for k, v in kwargs.items()
-    }
+    made = {}
+    for name, value in kwargs.items():
+        own = _NUMPYS_NAMES.get(name, name)
+        made[own if own in known and name not in known else name] = value
+    return made if len(made) == len(kwargs) else kwargs  # one parameter by two names is torch's TypeError
 
 
 def sized(tracer: Tracer, x: Any, name: str) -> Any:

@@ -94,6 +94,46 @@ def test_what_is_printed_before_a_product_is_too_large(capsys):
         assert said[1] == said[0]
 
 
+def test_a_number_beyond_int64_in_an_operation_whose_result_nobody_reads():
+    def subtracted(x):
+        n = 7 - x.item(0)
+        n %= x
+
+    def incremented(x, n):
+        x + (n + 1)
+        return x + 1
+
+    check(subtracted, *((np.array([i, 3, 4]),) for i in (1, -(2**63))))
+    check(incremented, *((np.array([1, 3]), i) for i in (1, 2**63 - 1)))
+
+
+def test_a_handler_reads_what_a_statement_binds_before_it_raises():
+    def named(a, n):
+        try:
+            a += (w := a[n:6])
+        except ValueError:
+            return w
+
+    def subscript(a, n):
+        try:
+            a[(w := n)] += a[n:6]
+        except ValueError:
+            return w
+
+    def targets(a, n):
+        w = 0
+        try:
+            a += a[n:6]
+            w = (p, q) = a[n:6]
+        except ValueError:
+            return w, a
+        return p, q
+
+    x = np.arange(5.0)[:, None]
+    for f in (named, subscript, targets):
+        check(f, *((x, n) for n in (5, 2, 4, -2, 0)))
+
+
 def test_what_is_written_before_a_number_that_may_not_fit_is_stored():
     """An argument is stored to before the conversion, which comes after an assignment to an attribute."""
 

@@ -429,7 +429,7 @@ def test_elements_that_unstack_gives_are_scalars_of_the_time():
         x[0] = 9
         return parts
 
-    check(f, (np.arange(3.0),), (np.ones((2, 2)),))
+    check(f, (np.arange(3.0),), (np.ones((2, 2)),), (np.array([0.5j]),))
 
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")

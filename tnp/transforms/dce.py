@@ -19,7 +19,7 @@ __all__ = [
     "any_size",
     "common_subexpressions",
     "dead_code",
-    "made_of_products",
+    "made_of_large_numbers",
     "may_raise",
     "memory_of_results",
     "refuses_values",
@@ -130,7 +130,7 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     watched = _where_errors_raise(trace)
     if not watched:  # else all in loops and branches may raise
         trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed = {p.name for b in watched for p in b.flat_outputs} | made_of_products(trace.bound_symbols)
+    needed = {p.name for b in watched for p in b.flat_outputs} | made_of_large_numbers(trace.bound_symbols)
     if kept_if_raising is not None:
         needed = {name for name in needed if name in kept_if_raising}
     kept: list[BoundSymbol] = []
@@ -169,22 +169,27 @@ def _where_errors_raise(trace: Trace) -> list[BoundSymbol]:
     return found
 
 
-def made_of_products(bsyms: Sequence[BoundSymbol]) -> set[str]:
-    """The arrays of integers that are made with a product of two Python integers, which is the first to be too large for int64."""
+def made_of_large_numbers(bsyms: Sequence[BoundSymbol]) -> set[str]:
+    """The arrays of integers that are made with a Python integer which int64 may not hold: NumPy refuses it. Sizes fit."""
     made: set[str] = set()
-    products: set[str] = set()
+    large: set[str] = set()
     for b in bsyms:
-        if isinstance(b.output, NumberProxy):
-            numbers = [a for a in b.args if type(a) is NumberProxy and a.value is None]
-            if b.operation in _PRODUCTS and len(numbers) == 2:
-                products.add(b.output.name)
-        elif products and isinstance(b.output, TensorProxy) and b.output.dtype.kind in "iu":
-            if any(type(a) is NumberProxy and a.name in products for a in b.args):
-                made.add(b.output.name)
+        out = b.output
+        if isinstance(out, NumberProxy):
+            if out.python_type is int and out.relations is None and (b.operation in _GROWING or _takes(b, large)):
+                low, high = intervals.bounds(out)
+                if low is None or high is None or low < -(2**63) or high >= 2**63:
+                    large.add(out.name)
+        elif large and isinstance(out, TensorProxy) and out.dtype.kind in "iu" and _takes(b, large):
+            made.add(out.name)
     return made
 
 
-_PRODUCTS = frozenset((prims.mul, prims.pow, prims.left_shift))
+def _takes(b: BoundSymbol, numbers: set[str]) -> bool:
+    return any(type(a) is NumberProxy and a.name in numbers for a in b.args)
+
+
+_GROWING = frozenset((prims.add, prims.sub, prims.mul, prims.neg, prims.abs, prims.pow, prims.left_shift))
 
 
 def with_arguments_used(trace: Trace) -> Trace:

@@ -20,7 +20,7 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.claim import Fusable
-from tnp.transforms.dce import made_of_products, may_raise, refuses_values
+from tnp.transforms.dce import made_of_large_numbers, may_raise, refuses_values
 from tnp.transforms.region_cuts import cut_region, longest
 
 __all__ = ["find_regions"]
@@ -58,7 +58,7 @@ class _Regions:
         self.open: dict[Any, int] = {}
         #: what is known of operations, by their ``id``
         self.may_raise: dict[int, bool] = {}
-        self.made_of_products = made_of_products(bsyms)
+        self.made_of_large_numbers = made_of_large_numbers(bsyms)
         #: operations that are in no group yet, in order
         self.waiting: dict[int, None] = {}
         #: the values that are stored into arguments: the region that makes one may write it there
@@ -99,7 +99,7 @@ class _Regions:
     def _raises(self, b: BoundSymbol) -> bool:
         found = self.may_raise.get(id(b))
         if found is None:
-            too_large = any(p.name in self.made_of_products for p in b.flat_outputs)
+            too_large = any(p.name in self.made_of_large_numbers for p in b.flat_outputs)
             found = self.may_raise[id(b)] = too_large or may_raise(b)
         return found
 

@@ -299,7 +299,7 @@ class Normalizer:
             else:
                 self._out.append(s)
         elif not self._has_foreign(s):
-            self._out.append(s)
+            self._clean(s)
         elif self._is_statement_foreign(s):
             self._python(self._wrap.visit(s))
         else:
@@ -326,7 +326,15 @@ class Normalizer:
             self._python(s)
             return
         s.value = self._lifted(value)
-        self._out.append(s)
+        self._clean(s)
+
+    def _clean(self, s: ast.stmt) -> None:
+        """A simple statement without foreign expressions. What a handler reads although the rest of the statement raises is bound
+        by Python."""
+        if self._watched.isdisjoint(_bound_midway(s)):
+            self._out.append(s)
+        else:
+            self._python(self._wrap.visit(s))
 
     def _return(self, s: ast.Return) -> None:
         if s.value is None or _is_trivial(s.value) or self._is_foreign(s) or not _is_movable(s.value):
@@ -493,6 +501,14 @@ def _is_name(target: Any) -> bool:
     if isinstance(target, (ast.Tuple, ast.List)):
         return all(map(_is_name, target.elts))
     return isinstance(target, ast.Name)
+
+
+def _bound_midway(s: Any) -> set[str]:
+    """The names that a simple statement binds before it does something that may raise."""
+    found = {n.target.id for n in walk([s]) if isinstance(n, ast.NamedExpr)}
+    targets = getattr(s, "targets", [])
+    is_flat = len(targets) == 1 and all(isinstance(t, ast.Name) for t in getattr(targets[0], "elts", targets))
+    return found if is_flat or all(isinstance(t, ast.Name) for t in targets) else found | bound_names(targets)
 
 
 def _is_trivial(e: Any) -> bool:

@@ -239,7 +239,8 @@ def _frequencies(k: list[TensorProxy], n: Any, d: Any) -> TensorProxy:
 
 
 def _count(n: Any) -> Any:
-    check(hasattr(n, "__index__"), lambda: "n should be an integer")
+    is_integer = n.scalar and n.dtype.kind in "iu" if isinstance(n, TensorProxy) else hasattr(n, "__index__")
+    check(is_integer, lambda: "n should be an integer")
     return symbols.extent(size_or_int(n))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Symbol
-from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.operands import as_array, integer_or_eager
 from tnp.lang.numpy.registry import by_id
 from tnp.lang.scipy.registry import by_dry_run, call_symbol, scipysymbol
 
@@ -27,6 +27,21 @@ def _covered(x: Any, plan: Any) -> TensorProxy:
     return a
 
 
+def _points(n: Any) -> Any:
+    """How many points there are, of which SciPy takes 0 to real results. Other numbers are SciPy's to refuse."""
+    points = n if n is None or symbols.is_symbol(n) else integer_or_eager(n)
+    if type(points) is int and points < 1:
+        raise NeedsOpaque("a length is none")
+    return points
+
+
+def _each(xs: Any) -> Any:
+    """A sequence of what may be one number."""
+    if isinstance(xs, TensorProxy):
+        raise NeedsOpaque("lengths or axes are an array")
+    return xs if xs is None or isinstance(xs, (tuple, list)) else (xs,)
+
+
 def _one_dimension(name: str) -> None:
     transform = _of_numpy(name)
 
@@ -34,7 +49,7 @@ def _one_dimension(name: str) -> None:
         x: Any, n: Any = None, axis: Any = -1, norm: Any = None, overwrite_x: Any = False, workers: Any = None, *,
         plan: Any = None,
     ) -> TensorProxy:  # fmt: skip
-        made: TensorProxy = transform(_covered(x, plan), n, axis, norm)
+        made: TensorProxy = transform(_covered(x, plan), _points(n), axis, norm)
         return made
 
     meta.__name__, meta.__doc__ = name, f"``scipy.fft.{name}``: as ``numpy.fft.{name}``."
@@ -48,9 +63,8 @@ def _several_dimensions(name: str, default: Any) -> None:
         x: Any, s: Any = None, axes: Any = default, norm: Any = None, overwrite_x: Any = False, workers: Any = None, *,
         plan: Any = None,
     ) -> TensorProxy:  # fmt: skip
-        if s is not None and any(type(n) is int and n < 1 for n in (s if isinstance(s, (tuple, list)) else (s,))):
-            raise NeedsOpaque("a length is none")
-        made: TensorProxy = transform(_covered(x, plan), s, axes, norm)
+        points = None if s is None else [_points(n) for n in _each(s)]
+        made: TensorProxy = transform(_covered(x, plan), points, _each(axes), norm)
         return made
 
     meta.__name__, meta.__doc__ = name, f"``scipy.fft.{name}``: as ``numpy.fft.{name}``."
@@ -67,8 +81,8 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
 @scipysymbol("fft.fftfreq", factory=True)
 def fftfreq(n: Any, d: Any = 1.0, *, xp: Any = None, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform for a sample spacing ``d``."""
-    if xp is not None or device is not None:
-        raise NeedsOpaque("the frequencies are of another library")
+    if xp is not None or device is not None or isinstance(d, (tuple, list)):
+        raise NeedsOpaque("the frequencies are of another library, or of no number")
     made: TensorProxy = _of_numpy("fftfreq")(n, d)
     return made
 
@@ -76,8 +90,8 @@ def fftfreq(n: Any, d: Any = 1.0, *, xp: Any = None, device: Any = None) -> Tens
 @scipysymbol("fft.rfftfreq", factory=True)
 def rfftfreq(n: Any, d: Any = 1.0, *, xp: Any = None, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform of real samples ``d`` apart."""
-    if xp is not None or device is not None:
-        raise NeedsOpaque("the frequencies are of another library")
+    if xp is not None or device is not None or isinstance(d, (tuple, list)):
+        raise NeedsOpaque("the frequencies are of another library, or of no number")
     made: TensorProxy = _of_numpy("rfftfreq")(n, d)
     return made
 
@@ -85,14 +99,14 @@ def rfftfreq(n: Any, d: Any = 1.0, *, xp: Any = None, device: Any = None) -> Ten
 @scipysymbol("fft.fftshift")
 def fftshift(x: Any, axes: Any = None) -> TensorProxy:
     """The zero frequency moved to the middle of each axis."""
-    made: TensorProxy = _of_numpy("fftshift")(as_array(x), axes)
+    made: TensorProxy = _of_numpy("fftshift")(as_array(x), _each(axes))
     return made
 
 
 @scipysymbol("fft.ifftshift")
 def ifftshift(x: Any, axes: Any = None) -> TensorProxy:
     """The inverse of :func:`fftshift`."""
-    made: TensorProxy = _of_numpy("ifftshift")(as_array(x), axes)
+    made: TensorProxy = _of_numpy("ifftshift")(as_array(x), _each(axes))
     return made
 
 

@@ -19,6 +19,10 @@ __all__ = ["cumulative_trapezoid", "romb", "simpson", "trapezoid"]
 _DOUBLE = (dtypes.float64, dtypes.complex128)
 
 
+def _is_real(x: Any) -> bool:
+    return is_number(x) and getattr(x, "python_type", type(x)) is not complex
+
+
 def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorProxy | None, int, int]:
     """The samples and their abscissas in double precision, the dimension that is integrated over, and its length.
 
@@ -26,7 +30,7 @@ def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorPro
     """
     y = as_array(y)
     y = y if y.dtype.kind in "fc" else clang.convert(y, dtypes.float64)
-    if y.ndim == 0 or y.dtype not in _DOUBLE or not is_number(dx):
+    if y.ndim == 0 or y.dtype not in _DOUBLE or not _is_real(dx):
         raise NeedsOpaque("the samples are not in double precision")
     dim = one_axis(y.ndim, axis)
     (n,) = sizes.concrete(y.shape[dim : dim + 1], "an integral")
@@ -67,8 +71,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
     single = y.dtype is dtypes.float32 and is_number(dx) and (x is None or x.dtype is dtypes.float32)
     if not (single or (y.dtype in _DOUBLE or y.dtype.kind in "iu")) or (x is not None and x.dtype.kind == "c"):
         raise NeedsOpaque("the dtypes are not those of the definition")
-    if not is_number(dx):
-        raise NeedsOpaque("the spacing is an array")
+    if not _is_real(dx):
+        raise NeedsOpaque("the spacing is no real number")
     return lnp.trapezoid(y, x, dx=dx, axis=axis)
 
 

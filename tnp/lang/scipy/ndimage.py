@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,7 @@ from tnp.lang.scipy.stencils import (
     EPSILON,
     MOST_TAPS,
     axes_of,
+    axis_of,
     cast,
     checked_origin,
     correlated_line,
@@ -51,7 +52,7 @@ def correlate1d(
 ) -> TensorProxy:
     """``scipy.ndimage.correlate1d`` with at most 128 weights."""
     x = image_of(input)
-    (axis,) = axes_of(axis, x.ndim)
+    axis = axis_of(axis, x.ndim)
     return correlated_line(x, weights, axis, mode, cval, known_number(origin), output_dtype(output, x))
 
 
@@ -67,7 +68,7 @@ def convolve1d(
 ) -> TensorProxy:
     """``scipy.ndimage.convolve1d`` with at most 128 weights."""
     x = image_of(input)
-    (axis,) = axes_of(axis, x.ndim)
+    axis = axis_of(axis, x.ndim)
     return correlated_line(x, weights, axis, mode, cval, known_number(origin), output_dtype(output, x), backwards=True)
 
 
@@ -147,7 +148,7 @@ def convolve(
 # Gaussians
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)  # SciPy refuses orders like 1.0
 def _gaussian(sigma: float, order: int, truncate: float, radius: int | None) -> list[float]:
     """The weights of SciPy's filter, of which the response to an impulse shows them backwards."""
     reach = int(truncate * sigma + 0.5) if radius is None else radius
@@ -192,7 +193,7 @@ def gaussian_filter1d(
     weights = _gaussian(
         float(known_number(sigma)), known_number(order), float(known_number(truncate)), known_number(radius)
     )
-    (axis,) = axes_of(axis, x.ndim)
+    axis = axis_of(axis, x.ndim)
     return correlated_line(x, weights, axis, mode, cval, 0, output_dtype(output, x))
 
 
@@ -212,7 +213,7 @@ def gaussian_filter(
 def _edges(input: Any, axis: Any, output: Any, mode: Any, cval: Any, across: list[int]) -> TensorProxy:
     x = image_of(input)
     dtype = output_dtype(output, x)
-    (axis,) = axes_of(axis, x.ndim)
+    axis = axis_of(axis, x.ndim)
     modes = for_each(mode, x.ndim)
     result = correlated_line(x, [-1, 0, 1], axis, modes[axis], cval, 0, dtype)
     for d in range(x.ndim):
@@ -375,7 +376,8 @@ def uniform_filter1d(
     """``scipy.ndimage.uniform_filter1d`` of floats, of small windows."""
     if not known_number(size) >= 1:
         raise NeedsOpaque("a filter's size")
-    return _windows(input, size, output, mode, cval, origin, axis, _MOST_OF_WINDOW, _mean)
+    dim = axis_of(axis, image_of(input).ndim)
+    return _windows(input, size, output, mode, cval, origin, dim, _MOST_OF_WINDOW, _mean)
 
 
 def _define_extremes(name: str, along: Any) -> None:
@@ -402,7 +404,8 @@ def _define_extremes(name: str, along: Any) -> None:
         """The largest or smallest element of a window along an axis."""
         if not known_number(size) >= 1:
             raise NeedsOpaque("a filter's size")
-        return _windows(input, size, output, mode, cval, origin, axis, _MOST_OF_WINDOW, along)
+        dim = axis_of(axis, image_of(input).ndim)
+        return _windows(input, size, output, mode, cval, origin, dim, _MOST_OF_WINDOW, along)
 
 
 for _name, _is_largest in (("maximum", True), ("minimum", False)):
@@ -446,7 +449,7 @@ def map_coordinates(
     """
     x = image_of(input)
     dtype = output_dtype(output, x)
-    if pyval(order) != 1 or mode not in ("constant", "nearest") or x.ndim > _MOST_DIMENSIONS:
+    if type(pyval(order)) is not int or pyval(order) != 1 or mode not in ("constant", "nearest") or x.ndim > _MOST_DIMENSIONS:
         raise NeedsOpaque("another interpolation")
     if x.dtype.kind != "f" or dtype.kind != "f":
         raise NeedsOpaque("an interpolation of integers")

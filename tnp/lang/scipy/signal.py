@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,10 +93,22 @@ def _stencil(
         for d, (j, f, (before, _), (_, n)) in enumerate(zip(index, first, widths, region)):
             at = f + before + taps[d] - 1 - j
             part = clang.slice_dim(part, at, at + n, dim=d)
-        term = clang.mul(part, prims.select(flat, 0, i))
+        weight = prims.select(flat, 0, i)
+        if a.ndim == 1:  # SciPy multiplies nothing by what lies beyond the ends of a vector, not even infinity
+            weight = _where_inside(weight, at - widths[0][0], n, shape[0])
+        term = clang.mul(part, weight)
         total = term if total is None else clang.add(total, term)
     assert total is not None
     return total
+
+
+def _where_inside(weight: TensorProxy, start: int, n: int, size: int) -> TensorProxy:
+    """``weight`` for each of ``n`` positions from ``start`` on, 0 where it is none of ``size``."""
+    if start >= 0 and start + n <= size:
+        return weight
+    at = prims.iota(n, start=start, device=weight.device, dtype=dtypes.int64)
+    inside = clang.logical_and(clang.ge(at, 0), clang.lt(at, size))
+    return clang.where(inside, weight, False if weight.dtype.kind == "b" else 0)
 
 
 def _is_short(a: TensorProxy, b: TensorProxy) -> bool:
@@ -218,7 +230,7 @@ def _numbers(*xs: Any) -> list[Any]:
     return [x.known() if isinstance(x, NumberProxy) else x for x in xs]
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)
 def _savgol(window: int, order: int, deriv: int, delta: float) -> tuple[Any, Any]:
     """The filter's coefficients, and how the values at the edges follow from those of a window."""
     signal = sys.modules["scipy.signal"]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
-from tnp.core.errors import NeedsOpaque
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.scipy.registry import by_dry_run, scipysymbol
+from tnp.lang.scipy.registry import by_dry_run, call_symbol, scipycall, scipysymbol
 
 __all__ = ["cdist", "pdist"]
 
@@ -104,6 +104,15 @@ def _distances(p: TensorProxy) -> Any:
 by_dry_run("spatial.distance", "squareform", dummies=(_distances,))
 by_dry_run(
     "spatial.distance",
-    "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming jaccard jensenshannon mahalanobis minkowski "
+    "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming jaccard jensenshannon mahalanobis "
     "rogerstanimoto russellrao seuclidean sokalsneath sqeuclidean yule",
 )
+_minkowski_of_order = call_symbol("spatial.distance.minkowski")
+
+
+@scipycall("spatial.distance.minkowski")
+def _minkowski_distance(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
+    """``scipy.spatial.distance.minkowski``, called: a float where the order is 2, a scalar for others."""
+    if isinstance(p, TensorProxy):
+        raise NeedsEager("the order of a distance is an array")
+    return _minkowski_of_order.meta(u, v, plain(p), w)

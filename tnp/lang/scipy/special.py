@@ -205,10 +205,6 @@ def composed(name: str) -> Symbol:
 # Functions of whole arrays
 
 
-def _axes(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
 def _floating(name: str, x: Any) -> TensorProxy:
     x = as_array(x)
     if x.dtype.kind in "biu":
@@ -222,17 +218,17 @@ def _floating(name: str, x: Any) -> TensorProxy:
 def softmax(x: Any, axis: Any = None) -> Any:
     """``scipy.special.softmax``: exponentials, of which the sums along ``axis`` are 1."""
     x = _floating("softmax", x)
-    e = lnp.exp(lnp.subtract(x, lnp.max(x, axis=_axes(axis), keepdims=True)))
-    return lnp.true_divide(e, lnp.sum(e, axis=_axes(axis), keepdims=True))
+    e = lnp.exp(lnp.subtract(x, lnp.max(x, axis=axis, keepdims=True)))
+    return lnp.true_divide(e, lnp.sum(e, axis=axis, keepdims=True))
 
 
 @npsymbol("special.log_softmax", id_prefix="scipy")
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """``scipy.special.log_softmax``: the logarithm of :func:`softmax`."""
     x = _floating("log_softmax", x)
-    largest = lnp.max(x, axis=_axes(axis), keepdims=True)
+    largest = lnp.max(x, axis=axis, keepdims=True)
     rest = lnp.subtract(x, lnp.where(lnp.isfinite(largest), largest, 0.0))
-    return lnp.subtract(rest, lnp.log(lnp.sum(lnp.exp(rest), axis=_axes(axis), keepdims=True)))
+    return lnp.subtract(rest, lnp.log(lnp.sum(lnp.exp(rest), axis=axis, keepdims=True)))
 
 
 @npsymbol("special.logsumexp", id_prefix="scipy")
@@ -245,7 +241,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         weights = _floating("logsumexp", b)
         a, weights = clang.broadcast(*promote(a, weights))
         a = lnp.where(lnp.equal(weights, 0), -math.inf, a)  # what does not count sets no scale
-    dims = _axes(axis)
+    dims = axis
     largest = lnp.max(a, axis=dims, keepdims=True)
     shift = lnp.where(lnp.isfinite(largest), largest, 0.0)
     terms = lnp.exp(lnp.subtract(a, shift))
@@ -298,10 +294,9 @@ def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     if exact or extend != "zero":
         raise NeedsEager("scipy.special.factorial of exact integers, or of negative numbers, is not compiled")
     n = as_array(n)
-    if n.dtype.kind not in "iuf" or not n.ndim:
-        raise NeedsEager("scipy.special.factorial of a number is not compiled")
-    wide = n if n.dtype.kind == "f" else as_array(n, dtypes.float64)
-    found = _composed_symbols["gamma"](lnp.add(wide, 1.0))
+    if (n.dtype.kind not in "iu" and n.dtype is not dtypes.float64) or not n.ndim or not sizes.is_never_empty(n.shape):
+        raise NeedsOpaque("scipy.special.factorial of a number, of no elements, or of low precision is not compiled")
+    found = _composed_symbols["gamma"](lnp.add(as_array(n, dtypes.float64), 1.0))
     return lnp.where(lnp.less(n, 0), 0.0, found)
 
 

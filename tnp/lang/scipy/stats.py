@@ -56,7 +56,10 @@ def _mean(x: TensorProxy, axis: int) -> TensorProxy:
 def _plain_number(x: Any) -> Any:
     if isinstance(x, TensorProxy):
         raise NeedsOpaque("a correction that is an array")
-    return x.known() if isinstance(x, NumberProxy) else x
+    number = x.known() if isinstance(x, NumberProxy) else x
+    if type(number) not in (bool, int, float):
+        raise NeedsOpaque("a correction that is no real number")
+    return number
 
 
 # Moments

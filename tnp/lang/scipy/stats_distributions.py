@@ -317,6 +317,14 @@ def _is_wide(x: Any) -> bool:
     return not isinstance(x, (TensorProxy, np.generic)) or str(x.dtype) not in ("float16", "float32")
 
 
+def _is_computed_in_double(x: Any) -> bool:
+    """Whether SciPy's formulas of a shape are in double precision: half a small integer is a number of half precision."""
+    return not isinstance(x, (TensorProxy, np.generic)) or str(x.dtype) in _IN_DOUBLE
+
+
+_IN_DOUBLE = frozenset(("bool", "int32", "int64", "uint32", "uint64", "float64"))
+
+
 @dataclass
 class Parameters:
     """Shape parameters as arrays, location and scale, and where they are possible (``None``: everywhere); and what was passed."""
@@ -335,6 +343,8 @@ def _parameters(row: Distribution, args: tuple[Any, ...], kwds: dict[str, Any]) 
     given = {"loc": 0.0, "scale": 1.0, **dict(zip(names, args)), **kwds}
     if not set(row.shapes) <= set(given) or any(isinstance(v, (list, tuple)) or v is None for v in given.values()):
         raise NeedsOpaque("a distribution's parameters")
+    if not all(_is_computed_in_double(given[s]) for s in row.shapes):
+        raise NeedsOpaque("a distribution's shape of low precision, in which SciPy computes a part")
     shapes = [_wide(given[s]) for s in row.shapes]
     checks = []
     if row.check is not None:

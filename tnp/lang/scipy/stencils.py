@@ -23,6 +23,7 @@ __all__ = [
     "EPSILON",
     "MOST_TAPS",
     "axes_of",
+    "axis_of",
     "cast",
     "checked_origin",
     "correlated_line",
@@ -99,6 +100,13 @@ def axes_of(axes: Any, ndim: int) -> list[int]:
     if -1 in made or len(set(made)) != len(made):
         raise NeedsOpaque("a filter's axes are none of the array's")
     return made
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    axis = known_number(axis)
+    if type(axis) is not int:
+        raise NeedsOpaque("a filter's axis is no integer")
+    return axes_of(axis, ndim)[0]
 
 
 def is_known(x: Any) -> bool:

@@ -33,7 +33,10 @@ def makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
         return False
     if OpTags.SUBSCRIPT in b.sym.tags or OpTags.PRODUCT in b.sym.tags:
         return True
-    return all(s.operation is prims.select and s.args[0].ndim == 1 for s in ([b] if isinstance(b.output, TensorProxy) else b.subsymbols))
+    return all(
+        s.operation is prims.select and s.args[0].ndim == 1
+        for s in ([b] if isinstance(b.output, TensorProxy) else b.subsymbols)
+    )
 
 
 def may_repeat(view: TensorProxy, source: TensorProxy) -> bool:

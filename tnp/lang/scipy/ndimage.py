@@ -449,7 +449,12 @@ def map_coordinates(
     """
     x = image_of(input)
     dtype = output_dtype(output, x)
-    if type(pyval(order)) is not int or pyval(order) != 1 or mode not in ("constant", "nearest") or x.ndim > _MOST_DIMENSIONS:
+    if (
+        type(pyval(order)) is not int
+        or pyval(order) != 1
+        or mode not in ("constant", "nearest")
+        or x.ndim > _MOST_DIMENSIONS
+    ):
         raise NeedsOpaque("another interpolation")
     if x.dtype.kind != "f" or dtype.kind != "f":
         raise NeedsOpaque("an interpolation of integers")

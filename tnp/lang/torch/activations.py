@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import sigmoid, true_divide
-from tnp.lang.torch.operands import dimension, float_dtype, known, tensor_only
+from tnp.lang.torch.operands import dimension, float_dtype, known, real_only, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import language, torchsymbol
 from tnp.lang.torch.selecting import clamp
@@ -198,6 +198,7 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     """``value`` up to the threshold."""
     tensor_only(input)
+    real_only(threshold, value)
     if input.dtype.kind != "i" or type(known(threshold)) is not int or type(known(value)) is not int:
         floating(input)
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
@@ -315,6 +316,7 @@ def layer_norm(
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> TensorProxy:
     """Mean square 1 over the last dimensions, scaled."""
     floating(input, *(x for x in (weight,) if x is not None))
+    real_only(*(x for x in (eps,) if x is not None))
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape or 0 in shape:
         raise NeedsOpaque("rms_norm of another shape")
@@ -437,6 +439,8 @@ def _dropout(name: str, by_default: bool, rank: int | None = None) -> None:
         tensor_only(input)
         if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
+        if not 0 <= known(p) <= 1:
+            raise NeedsOpaque("no probability")
         return input if rank in (None, input.ndim) else prims.reshape(input, input.shape)
 
 

@@ -15,7 +15,16 @@ from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch.creation import check_plain
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, result_dtype
 from tnp.lang.torch.indexing import lined, not_negative, nothing_of
-from tnp.lang.torch.operands import as_tensor, dimension, integers, known, size_or_int, static_int, tensor_only
+from tnp.lang.torch.operands import (
+    as_tensor,
+    dimension,
+    integers,
+    known,
+    real_only,
+    size_or_int,
+    static_int,
+    tensor_only,
+)
 from tnp.lang.torch.registry import symbol_of, torchsymbol
 
 __all__: list[str] = []
@@ -308,7 +317,8 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> TensorProxy:
     tensor_only(input, index)
     if index.ndim != 1 or input.dtype.kind not in "biuf" or 0 in index.shape:
         raise NeedsOpaque("positions of nothing")
-    if is_number(value) and result_dtype(input, value) is not input.dtype:
+    is_number_fitting = is_number(value) and result_dtype(input, value) is input.dtype
+    if not is_number_fitting and getattr(value, "ndim", 1):
         raise NeedsOpaque("a value of another kind")
     (a,) = lined(input)
     d = dimension(a.ndim, dim)
@@ -362,7 +372,8 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
     """``steps`` numbers from ``start`` to ``end``, both included."""
     check_plain(device, layout, requires_grad)
     wanted, n = dtype_or(dtype, default_dtype()), symbols.as_dimension(size_or_int(steps))
-    if not (is_number(start) and is_number(end)) or wanted.kind not in "if" or wanted.bits == 16 or n < 0:
+    real_only(start, end)
+    if wanted.kind not in "if" or wanted.bits == 16 or n < 0:
         raise NeedsOpaque("bounds that are values")
     first, last = (known(x) for x in (start, end))
     if wanted.kind == "i":

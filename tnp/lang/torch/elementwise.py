@@ -93,21 +93,23 @@ def _scaled(other: Any, alpha: Any) -> Any:
     return other if type(alpha) in (int, float) and alpha == 1 else mul(other, alpha)  # noqa: F821
 
 
+def _is_bool(x: Any) -> bool:
+    return x.dtype.kind == "b" if isinstance(x, TensorProxy) else getattr(x, "python_type", type(x)) is bool
+
+
 @torchsymbol("add", "__add__", "__radd__", method="add", tags=ELEMENTWISE)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
     """``input + alpha * other``."""
-    if alpha != 1 and is_number(other):
-        raise NeedsOpaque("a multiple of a number")
+    if (alpha != 1 and is_number(other)) or _is_bool(alpha):
+        raise NeedsOpaque("a multiple of a number, or by a bool")
     return clang.add(*of_kinds(promote(input, _scaled(other, alpha)), "biufc", "add"))
 
 
 @torchsymbol("sub", "subtract", "__sub__", method="sub", tags=ELEMENTWISE)
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
     """``input - alpha * other``."""
-    if alpha != 1 and is_number(other):
-        raise NeedsOpaque("a multiple of a number")
-    if any((x.dtype.kind if isinstance(x, TensorProxy) else "") == "b" for x in (input, other)):
-        raise NeedsOpaque("a difference of bools")
+    if (alpha != 1 and is_number(other)) or any(map(_is_bool, (input, other, alpha))):
+        raise NeedsOpaque("a multiple of a number, or a difference of bools")
     return clang.sub(*of_kinds(promote(input, _scaled(other, alpha)), "iufc", "sub"))
 
 
@@ -130,6 +132,8 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
         return true_divide(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise NeedsOpaque("another way of rounding")
     a, b = of_kinds(_divisible(input, other), "iuf", "div")
     dtype = next(x.dtype for x in (a, b) if isinstance(x, TensorProxy))
     if dtype.kind == "f":
@@ -327,6 +331,8 @@ def xlog1py(input: Any, other: Any) -> TensorProxy:
 
 def _times_log(input: Any, other: Any, log: Any) -> TensorProxy:
     dtype = float_dtype(result_dtype(input, other))
+    if dtype.kind == "c":
+        raise NeedsOpaque("complex numbers")
     a, b = clang.broadcast(*(as_tensor(x, dtype) for x in of_kinds([input, other], "biuf", "xlogy")))
     product = clang.mul(a, log(b))
     return clang.where(clang.isnan(b), b, clang.where(clang.eq(a, 0), 0.0, product))

@@ -127,7 +127,7 @@ def flipud(input: Any) -> TensorProxy:
 def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end coming in at the other."""
     amounts = integers((shifts,))
-    if dims is None or dims == ():
+    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         if len(amounts) != 1:
             raise RuntimeError("shifts and dimensions must align")
         return clang.reshape(_rolled(clang.reshape(input, (math.prod(input.shape),)), amounts[0], 0), input.shape)

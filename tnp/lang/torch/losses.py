@@ -12,7 +12,7 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, log_softmax_along
-from tnp.lang.torch.operands import dimensions, float_dtype, known, tensor_only
+from tnp.lang.torch.operands import dimensions, float_dtype, known, real_only, tensor_only
 from tnp.lang.torch.reductions import reduced, vector_norm
 from tnp.lang.torch.registry import torchsymbol
 from tnp.lang.torch.selecting import clamp_min
@@ -59,6 +59,8 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
                    beta: Any = 1.0) -> TensorProxy:  # fmt: skip
     """The absolute difference, squared where it is less than ``beta``."""
     beta = known(beta)
+    if not beta >= 0:
+        raise NeedsOpaque("torch refuses beta")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _alike(input, target, size_average, reduce)
@@ -72,6 +74,8 @@ def huber_loss(input: Any, target: Any, reduction: Any = "mean", delta: Any = 1.
     """Half the squared difference up to ``delta``, then linear."""
     _alike(input, target, weight)
     delta = known(delta)
+    if not delta > 0:
+        raise NeedsOpaque("torch refuses delta")
     distance = clang.abs(clang.sub(input, target))
     far = clang.mul(clang.sub(distance, 0.5 * delta), delta)
     near = clang.mul(clang.square(distance), 0.5)
@@ -228,6 +232,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     """The negative log likelihood of classes under ``softmax(input)``; probabilities for targets are left to torch."""
     floating(input)
     smoothing = known(label_smoothing)
+    real_only(ignore_index)
     if size_average is not None or reduce is not None or not 0 <= smoothing <= 1 or input.ndim == 0:
         raise NeedsOpaque("another reduction")
     logs = log_softmax_along(input, _class_dimension(input), None)

@@ -25,6 +25,7 @@ __all__ = [
     "on_device",
     "operands_in",
     "promote",
+    "real_only",
     "shape_argument",
     "size_or_int",
     "static_int",
@@ -37,6 +38,13 @@ def tensor_only(*xs: Any) -> None:
     for x in xs:
         if not isinstance(x, TensorProxy):
             raise NeedsOpaque(f"an argument is a {type(x).__name__}")
+
+
+def real_only(*xs: Any) -> None:
+    """Leaves calls to torch that give it other than real numbers where it takes those: it reads tensors, or refuses them."""
+    for x in xs:
+        if getattr(x, "python_type", type(x)) not in (bool, int, float):
+            raise NeedsOpaque(f"a number is a {type(x).__name__}")
 
 
 def as_tensor(x: Any, dtype: DType | None = None) -> TensorProxy:

@@ -87,7 +87,10 @@ def _correction(unbiased: Any, correction: Any) -> Any:
         return 1
     if not is_number(correction):
         raise NeedsOpaque("a correction that is a value")
-    return known(correction)
+    number = known(correction)
+    if number != number:
+        raise NeedsOpaque("a correction that is NaN")
+    return number
 
 
 @torchsymbol("var")
@@ -149,6 +152,8 @@ def _of_truth(name: str, prim: Any) -> None:
     def reduce(input: Any, dim: Any = None, keepdim: Any = False) -> TensorProxy:
         """Whether all, or any, elements are other than zero; of bytes, as bytes."""
         tensor_only(input)
+        if dim in ((), []):
+            raise NeedsOpaque("the truth of each element")
         result = reduced(prim, _truth(input), dimensions(input.ndim, dim), keepdim)
         return clang.convert(result, dtypes.uint8) if input.dtype is dtypes.uint8 else result
 
@@ -231,7 +236,7 @@ def logsumexp(input: Any, dim: Any, keepdim: Any = False) -> TensorProxy:
     """The logarithm of the sum of exponentials."""
     tensor_only(input)
     dims = dimensions(input.ndim, dim)
-    if input.dtype.kind == "c" or _is_half(input) or 0 in input.shape:
+    if input.dtype.kind == "c" or _is_half(input) or 0 in input.shape or dim in ((), []):
         raise NeedsOpaque("logsumexp of other numbers")
     a = clang.convert(input, float_dtype(input.dtype))
     largest = reduced(prims.amax, a, dims, True)
@@ -367,6 +372,8 @@ def _trapezoids(y: Any, x: Any, dx: Any, dim: Any) -> tuple[TensorProxy, int]:
     sums = _steps(y, d, clang.add)
     if x is None:
         step = known(dx)
+        if type(step) not in (int, float):
+            raise NeedsOpaque("points a tensor, or no real number, apart")
         return mul(sums, float(step)), d
     if x.dtype.kind not in "if" or not 1 <= x.ndim <= y.ndim:
         raise NeedsOpaque("an area under other points")

@@ -27,7 +27,7 @@ from tnp.core import clang, devices, prims, views
 from tnp.core.context import registrations
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType, float32
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.languages import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
@@ -227,6 +227,7 @@ def torchsymbol(
 
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
+            _check_numbers(f, args, kwargs)
             given = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
             with devices.device_context(_device_of(given, kwargs.get("device") if factory else None)):
                 half = _half_of(given) if rounds_once and not asks_for_dtype(args, kwargs) else None
@@ -236,9 +237,7 @@ def torchsymbol(
         def asks_for_dtype(args: Any, kwargs: Any) -> bool:
             return inspect.signature(f).bind(*args, **kwargs).arguments.get("dtype") is not None
 
-        every = set(tags)
-        if rounds_once:
-            every.add(OpTags.ROUNDS_ONCE)
+        every = {*tags, OpTags.ROUNDS_ONCE} if rounds_once else set(tags)
         if returns in ("view", "argument"):
             every.add(OpTags.VIEW)
         if returns == "update":
@@ -263,6 +262,21 @@ def torchsymbol(
         return symbol
 
     return decorate
+
+
+@functools.cache
+def _real_numbers(definition: Callable[..., Any]) -> list[tuple[int, str]]:
+    """The positions and names of parameters that are real numbers: those with a float for a default."""
+    parameters = inspect.signature(definition).parameters.values()
+    return [(i, p.name) for i, p in enumerate(parameters) if type(p.default) is float]
+
+
+def _check_numbers(definition: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Leaves tensors and complex numbers to torch where it takes real numbers: it reads or refuses them."""
+    for at, name in _real_numbers(definition):
+        x = args[at] if at < len(args) else kwargs.get(name)
+        if isinstance(x, TensorProxy) or getattr(x, "python_type", type(x)) is complex:
+            raise NeedsOpaque(f"{name} is a tensor or complex")
 
 
 def _of_name(name: str) -> list[Any]:

@@ -17,6 +17,7 @@ from tnp.lang.torch.operands import (
     known,
     operands_in,
     promote,
+    real_only,
     tensor_only,
 )
 from tnp.lang.torch.registry import torchsymbol
@@ -95,6 +96,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> TensorProxy:
 def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> TensorProxy:
     """NaN and the infinities replaced, by default by 0 and the largest and least finite numbers."""
     tensor_only(input)
+    real_only(*(x for x in (nan, posinf, neginf) if x is not None))
     (a,) = of_kinds([input], "biuf", "nan_to_num")
     if a.dtype.kind != "f":
         return a
@@ -108,6 +110,10 @@ def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = No
 def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
     """``input + weight * (end - input)``, computed from the nearer end."""
     tensor_only(input, end)
+    if getattr(weight, "python_type", type(weight)) is complex or (
+        getattr(weight, "ndim", 0) and weight.dtype is not input.dtype
+    ):
+        raise NeedsOpaque("lerp of several dtypes")
     w = as_tensor(weight, input.dtype)
     a, b, w = clang.broadcast(*of_kinds([input, end, w], "f", "lerp"))
     if a.dtype is not b.dtype:
@@ -147,8 +153,8 @@ def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_
     if a.dtype is not b.dtype:
         raise NeedsOpaque("isclose of two dtypes")
     rtol, atol = known(rtol), known(atol)
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero")
+    if not (rtol >= 0 and atol >= 0):
+        raise RuntimeError(f"{'atol' if rtol >= 0 else 'rtol'} must be greater than or equal to zero")
     close = clang.eq(a, b)
     if a.dtype.kind != "f":
         if rtol == 0 and atol == 0:

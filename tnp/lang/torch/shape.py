@@ -440,6 +440,8 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
     """In another dtype, on another device; the tensor itself if it is so."""
     given = dict(kwargs)
     flags = [x for x in args if type(x) is bool]
+    if args and type(args[0]) is bool:
+        raise NeedsOpaque("a dtype that is a bool")
     given.update(zip(("non_blocking", "copy"), flags))
     for x in args[: len(args) - len(flags)]:
         if isinstance(x, torch.dtype):

@@ -7,16 +7,18 @@ import inspect
 import types
 from typing import TYPE_CHECKING, Any
 
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing.strides import ROW_MAJOR, row_major
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core import languages, prims, symbols
+from tnp.core.errors import NeedsEager
 from tnp.core.views import Path
 from tnp.lang.torch import language
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["sized", "with_strides", "with_torchs_names", "without_inplace"]
+__all__ = ["as_number", "sized", "with_strides", "with_torchs_names", "without_inplace"]
 
 #: NumPy's names of parameters, which torch's functions in C take for their own
 _NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
@@ -58,6 +60,15 @@ def with_torchs_names(signature: inspect.Signature, kwargs: dict[str, Any]) -> d
         own = _NUMPYS_NAMES.get(name, name)
         made[own if own in known and name not in known else name] = value
     return made if len(made) == len(kwargs) else kwargs  # one parameter by two names is torch's TypeError
+
+
+def as_number(tracer: Tracer, x: Any) -> Any:
+    """A scalar of NumPy's as the number that torch takes it for; anything else as it is."""
+    if type(x) is not TracedArray or x.library is not NUMPY or x.ndim:
+        return x
+    if not x.scalar or x._element_type.kind == "b":
+        raise NeedsEager("it gives torch an array of no dimension, or a bool, of NumPy's")
+    return tracer.call(prims.item, (x,), {})
 
 
 def sized(tracer: Tracer, x: Any, name: str) -> Any:

@@ -18,7 +18,8 @@ from tnp.capture import active
 from tnp.capture.libraries.base import Library
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.torch import compiling, layouts, state_queries
-from tnp.capture.libraries.torch.arguments import sized, with_torchs_names, without_inplace
+from tnp.capture.libraries.torch.argument_kinds import check_kinds
+from tnp.capture.libraries.torch.arguments import as_number, sized, with_torchs_names, without_inplace
 from tnp.capture.libraries.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.capture.libraries.torch.autocast import Casts
 from tnp.capture.libraries.torch.classes import asks_for_class
@@ -30,7 +31,7 @@ from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, h
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedSize
-from tnp.core import languages, prims, sizes
+from tnp.core import dtypes, languages, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
@@ -258,6 +259,10 @@ class TorchLibrary(OpaqueCalls, Library):
             kwargs = with_torchs_names(signature(symbol), kwargs)
         if symbol is None or not takes(symbol, args, kwargs):
             return self.run_opaquely(tracer, function, args, kwargs)
+        check_kinds(function, args, kwargs)
+        if name not in _FROM_NUMPY:
+            args = tuple(as_number(tracer, x) for x in args)
+            kwargs = {k: as_number(tracer, x) for k, x in kwargs.items()}
         if OpTags.ELEMENTWISE not in symbol.tags and not by_id[symbol.id].unknown_sizes:
             args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
         tracer.calling = function
@@ -407,11 +412,9 @@ class TorchLibrary(OpaqueCalls, Library):
     def _operand(self, tracer: Tracer, x: Any) -> Any:
         """An operand of an operator: arrays of NumPy's are tensors, its scalars numbers."""
         if type(x) is TracedArray and x.library is NUMPY:
-            if x.scalar:
-                return tracer.call(prims.item, (x,), {})
-            return tracer.call(by_id["torch.from_numpy"].symbol, (x,), {})
-        if type(x) is not TracedArray and isinstance(x, np.generic):
-            return x.item()
+            return as_number(tracer, x) if x.ndim == 0 else tracer.call(by_id["torch.from_numpy"].symbol, (x,), {})
+        if type(x) is not TracedArray and isinstance(x, (np.generic, np.ndarray)) and not x.ndim:
+            return x.item()  # NumPy hands on a scalar that is on the left of a comparison as an array
         if type(x) is not TracedArray and isinstance(x, np.ndarray):
             return self._operand(tracer, tracer.inputs.constant_array(x))
         return self._lifted(tracer, x)
@@ -423,7 +426,7 @@ class TorchLibrary(OpaqueCalls, Library):
         ):  # torch compares tensors with numbers, not numbers with tensors
             method, operands = _TURNED[method], operands[::-1]
         symbol = language.methods.get(method)
-        if symbol is None or any(isinstance(x, (tuple, list)) for x in operands):
+        if symbol is None or not all(type(x) is TracedArray or type(x) in _NUMBERS for x in operands):
             raise NeedsEager(f"the operator {method} of tensors is not compiled")
         guard_state(tracer.inputs)
         if method == "matmul" and tracer.casts.dtype is not None:
@@ -444,10 +447,14 @@ class TorchLibrary(OpaqueCalls, Library):
 
     def _key(self, tracer: Tracer, key: Any, a: TracedArray) -> Any:
         """A subscript of ``a``; indices may be on the CPU."""
-        if type(key) in (tuple, list):
-            return type(key)(self._key(tracer, k, a) for k in key)
+        if type(key) in (tuple, list):  # a tuple in a tuple is a list of indices
+            parts = (list(k) if isinstance(k, tuple) and type(key) is tuple else k for k in key)
+            return type(key)(self._key(tracer, k, a) for k in parts)
         if type(key) is slice:
-            return slice(*(self._key(tracer, x, a) for x in (key.start, key.stop, key.step)))
+            ends = [self._key(tracer, x, a) for x in (key.start, key.stop, key.step)]
+            if any(type(x) is TracedArray for x in ends):
+                raise NeedsEager("it slices by a tensor that has dimensions")
+            return slice(*ends)
         if type(key) is TracedNumber and is_symbol(key.proxy):
             return key
         if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
@@ -465,6 +472,8 @@ class TorchLibrary(OpaqueCalls, Library):
         from tnp.core import clang
 
         key = self._key(tracer, key, a)
+        if type(value) is TracedArray and value.scalar and value._element_type is dtypes.float32:
+            raise NeedsEager("it stores a scalar of NumPy's that torch refuses")
         value = self._operand(tracer, value)
         if isinstance(value, (tuple, list)) or not (type(value) in _NUMBERS or type(value) is TracedArray):
             raise NeedsEager(f"it stores a {type(value).__name__} into a tensor")

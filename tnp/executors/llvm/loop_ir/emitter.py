@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tnp.core import symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES
 from tnp.executors.llvm.code import Code, extreme
@@ -146,19 +147,32 @@ class Module:
 
     def _set_roots(self, function: Function) -> None:
         """Puts the sizes that are given into the context."""
-        code, behind = function.code, len(self.interface.slots) + RECORD_WORDS
+        code = function.code
         for name, (slot, dim, less) in self.interface.roots.items():
-            i = slot if dim is None else behind + slot
-            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
-            number = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+            number = self._dimension(function, slot, dim)
             function.set_word(self.words[name], code.op(f"sub nsw i64 {number}, {less}") if less else number)
 
+    def _dimension(self, function: Function, slot: int, dim: int | None) -> str:
+        """The register of a dimension of an argument, or of a number among them."""
+        code = function.code
+        i = slot if dim is None else len(self.interface.slots) + RECORD_WORDS + slot
+        place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+        return code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+
     def _sizes(self) -> str:
-        """The function that gives the dimensions of results, and 1 if one that is computed is none."""
+        """The function that gives the dimensions of results, and 1 if one that is computed is none, or if arguments do not fit."""
         function = Function(self)
         code, lacking = function.code, "false"
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
         self._set_roots(function)
+        for name in self.interface.roots:  # a loop has an iteration
+            lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {function.word(name)}, 1')}")
+        for slot, b in enumerate(self.interface.slots[: self.interface.inputs]):
+            for d, n in enumerate(b.shape if isinstance(b, Buffer) else ()):
+                name = "" if isinstance(n, int) else symbols.number_of(n).name
+                if self.interface.roots.get(name, (slot, d, 0)) != (slot, d, 0):
+                    other = code.op(f"icmp ne i64 {self._dimension(function, slot, d)}, {function.size(n)}")
+                    lacking = code.op(f"or i1 {lacking}, {other}")
         made = [b for b in self.interface.slots[self.interface.inputs :] if isinstance(b, Buffer)]
         for i, n in enumerate(n for b in made for n in b.shape):
             size = function.size(n)

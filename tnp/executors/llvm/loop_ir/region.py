@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tnp.core import check, devices, dtypes, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
+from tnp.core.lengths import fits_surely
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
@@ -13,6 +14,7 @@ from tnp.executors.llvm.graph import REDUCTIONS as ROWS
 from tnp.executors.llvm.graph import RULES, path_of
 from tnp.executors.llvm.loop_ir.emitter import Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
+from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.verify import verify
@@ -29,15 +31,10 @@ _OTHERS = (
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
-    """Whether an array of an operation has a symbolic size, and all other sizes are known."""
-    found = False
-    for p in (*bsym.flat_inputs, *bsym.flat_outputs):
-        for n in p.shape if isinstance(p, TensorProxy) else ():
-            if not isinstance(n, int):
-                if symbols.value_of(n) is None:
-                    return False
-                found = True
-    return found
+    """Whether an array of an operation has a symbolic size, or one that only the running program knows and that fits surely."""
+    arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    others = [n for p in arrays for n in p.shape if not isinstance(n, int)]
+    return bool(others) and (all(symbols.value_of(n) is not None for n in others) or fits_surely(bsym))
 
 
 def takes(bsym: BoundSymbol) -> bool:
@@ -63,13 +60,14 @@ def _is_plain(p: Proxy) -> bool:
         return True
     if not isinstance(p, TensorProxy) or p.device is not devices.cpu or p.dtype is dtypes.bfloat16:
         return False
-    return all(symbols.value_of(n) not in (None, 0) for n in p.shape)
+    return all(symbols.value_of(n) != 0 for n in p.shape)
 
 
 class SymbolicRegion(AnySizeRegion):
     """A region, and its kernel. Raises :class:`Refused`, or ``Unavailable``, if there is no code."""
 
     def __init__(self, name: str, region: Region, fast: bool) -> None:
+        region = with_symbols(region)
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = checked(share_rows(checked(kernel)))

@@ -1,0 +1,43 @@
+"""Lengths that only the running program knows (of ``x[mask]``), and operations on arrays of such that fit for certain.
+
+What a mask selects of two arrays has one length: elementwise operations, broadcasts and sums of these raise nothing. Others may,
+where lengths turn out to differ, and passes keep their place.
+
+>>> import numpy as np, tnp
+>>> def f(x, y):
+...     inside = x > 0
+...     return np.sqrt(x[inside]) * y[inside]
+>>> tnp.jit(f)(np.array([4.0, -1.0, 9.0]), np.arange(3.0))
+array([0., 6.])
+"""
+
+from __future__ import annotations
+
+from tnp.core import prims, sizes
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags
+
+__all__ = ["fits_surely"]
+
+#: operations to which lengths do not matter
+_OF_ANY_LENGTH = frozenset(
+    (prims.sum, prims.prod, prims.any, prims.all, prims.transpose, prims.as_language, prims.clone)
+)
+
+
+def fits_surely(b: BoundSymbol) -> bool:
+    """Whether the shapes of an operation's arrays fit, whatever their lengths are."""
+    if b.subsymbols:
+        return all(map(fits_surely, b.subsymbols))
+    operation = b.operation
+    if operation is prims.broadcast_in_dim:
+        a, shape, dims = b.args
+        return all((type(n) is int and n == 1) or sizes.equal(n, shape[d]) is True for n, d in zip(a.shape, dims))
+    if operation is prims.squeeze:
+        return all(type(b.args[0].shape[d]) is int for d in b.args[1])
+    if operation in _OF_ANY_LENGTH:
+        return True
+    if OpTags.ELEMENTWISE not in b.sym.tags:
+        return False
+    shapes = [p.shape for p in b.flat_inputs if isinstance(p, TensorProxy)]
+    return all(sizes.shapes_equal(shapes[0], s) is True for s in shapes[1:])

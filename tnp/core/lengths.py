@@ -13,6 +13,8 @@ array([0., 6.])
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tnp.core import prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -21,14 +23,15 @@ __all__ = ["fits_surely"]
 
 #: operations to which lengths do not matter
 _OF_ANY_LENGTH = frozenset(
-    (prims.sum, prims.prod, prims.any, prims.all, prims.transpose, prims.as_language, prims.clone)
+    (prims.sum, prims.prod, prims.any, prims.all, prims.nonzero, prims.transpose, prims.as_language, prims.clone)
 )
 
 
 def fits_surely(b: BoundSymbol) -> bool:
     """Whether the shapes of an operation's arrays fit, whatever their lengths are."""
     if b.subsymbols:
-        return all(map(fits_surely, b.subsymbols))
+        masks = {p.name: s.args[0] for s in b.subsymbols if s.operation is prims.nonzero for p in s.output}
+        return all(fits_surely(s) or _selects(s, masks) for s in b.subsymbols)
     operation = b.operation
     if operation is prims.broadcast_in_dim:
         a, shape, dims = b.args
@@ -41,3 +44,12 @@ def fits_surely(b: BoundSymbol) -> bool:
         return False
     shapes = [p.shape for p in b.flat_inputs if isinstance(p, TensorProxy)]
     return all(sizes.shapes_equal(shapes[0], s) is True for s in shapes[1:])
+
+
+def _selects(b: BoundSymbol, masks: Mapping[str, TensorProxy]) -> bool:
+    """Whether an operation takes the elements of an array where a mask of its length is true. ``masks`` are those of arrays of positions."""
+    if b.operation is not prims.take:
+        return False
+    a, positions, dim = b.args
+    mask = masks.get(positions.name)
+    return mask is not None and mask.ndim == 1 and sizes.equal(mask.shape[0], a.shape[dim]) is True

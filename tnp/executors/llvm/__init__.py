@@ -85,7 +85,7 @@ class LLVMExecutor(FusionExecutor):
         return is_slow and not (is_available() and program.takes(bsym, self.everything, self.fast))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
+        return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""

@@ -22,6 +22,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
 from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
+    ORDERED,
     Apply,
     Buffer,
     Check,
@@ -29,6 +30,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Nest,
     Position,
+    Positions,
     Reduce,
     Rows,
     Scan,
@@ -37,10 +39,30 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["Interface", "Module", "NestCode", "emit"]
+__all__ = ["COUNT", "Interface", "Module", "NestCode", "emit"]
 
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
+#: in place of a dimension
+COUNT = -1
+#: a function that counts
+COUNTING = """\
+define internal i64 @count_true(ptr %mask, i64 %n) noinline #0 {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %count = phi i64 [ 0, %entry ], [ %sum, %loop ]
+  %place = getelementptr i8, ptr %mask, i64 %i
+  %byte = load i8, ptr %place, align 1
+  %one = zext i8 %byte to i64
+  %sum = add nuw nsw i64 %count, %one
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %sum
+}"""
 #: columns that a thread takes of a reduction over rows
 COLUMNS = 256
 
@@ -48,7 +70,8 @@ COLUMNS = 256
 @dataclass(frozen=True)
 class Interface:
     """What a kernel is called with: ``slots`` are its buffers and its numbers (by index), in order, and ``roots`` the sizes that no
-    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that."""
+    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that.
+    For the dimension :data:`COUNT` it is how many elements of the slot, a vector of bools, are true."""
 
     slots: Sequence[Buffer | int]
     inputs: int
@@ -148,9 +171,18 @@ class Module:
     def _set_roots(self, function: Function) -> None:
         """Puts the sizes that are given into the context."""
         code = function.code
-        for name, (slot, dim, less) in self.interface.roots.items():
-            number = self._dimension(function, slot, dim)
+        in_order = sorted(self.interface.roots.items(), key=lambda item: item[1][1] == COUNT)
+        for name, (slot, dim, less) in in_order:
+            number = self._count(function, slot) if dim == COUNT else self._dimension(function, slot, dim)
             function.set_word(self.words[name], code.op(f"sub nsw i64 {number}, {less}") if less else number)
+
+    def _count(self, function: Function, slot: int) -> str:
+        """The register of how many elements of an argument are true."""
+        code, mask = function.code, self.interface.slots[slot]
+        assert isinstance(mask, Buffer)
+        self.code.require("count_true", COUNTING)
+        data = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
+        return code.op(f"call i64 @count_true(ptr {data}, i64 {function.size(mask.shape[0])})")
 
     def _dimension(self, function: Function, slot: int, dim: int | None) -> str:
         """The register of a dimension of an argument, or of a number among them."""
@@ -236,8 +268,8 @@ class NestCode:
 
     @property
     def scans(self) -> bool:
-        """Whether it is the nest of a scan."""
-        return isinstance(self.statements[0], Scan)
+        """Whether its only statement runs in the order of a loop."""
+        return isinstance(self.statements[0], ORDERED)
 
     def _runs(self, loops: Sequence[Var], over: set[Var]) -> list[tuple[Var, Any]]:
         runs: list[tuple[Var, Any]] = []
@@ -393,6 +425,10 @@ class NestCode:
     def _scan(self) -> Callable[[Function], None]:
         """Partial results, in order along a loop, in parallel over the outermost of the others."""
         (s,) = self.statements
+        if isinstance(s, Positions):
+            body = Body(self)
+            body.positions(s)
+            return self._call(body, 1, [s.along.limit])
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]

@@ -17,13 +17,19 @@ from collections.abc import Mapping
 
 from tnp.core import prims, sizes
 from tnp.core.proxies import TensorProxy
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["fits_surely"]
+__all__ = ["fits_surely", "takes_any"]
 
-#: operations to which lengths do not matter
+#: reductions that raise for no elements
+_OF_SOME = frozenset(prims.registry[row.name] for row in REDUCTIONS if row.neutral is None)
+#: operations to which lengths do not matter, or only whether there is an element
 _OF_ANY_LENGTH = frozenset(
-    (prims.sum, prims.prod, prims.any, prims.all, prims.nonzero, prims.transpose, prims.as_language, prims.clone)
+    (
+        *(prims.registry[name] for row in REDUCTIONS for name in (row.name, row.scan) if name),
+        *(prims.var, prims.nonzero, prims.transpose, prims.as_language, prims.clone),
+    )
 )
 
 
@@ -44,6 +50,15 @@ def fits_surely(b: BoundSymbol) -> bool:
         return False
     shapes = [p.shape for p in b.flat_inputs if isinstance(p, TensorProxy)]
     return all(sizes.shapes_equal(shapes[0], s) is True for s in shapes[1:])
+
+
+def takes_any(b: BoundSymbol) -> bool:
+    """Whether an operation surely fits, and raises for no elements neither."""
+    return fits_surely(b) and not _needs_elements(b)
+
+
+def _needs_elements(b: BoundSymbol) -> bool:
+    return b.operation in _OF_SOME or any(map(_needs_elements, b.subsymbols))
 
 
 def _selects(b: BoundSymbol, masks: Mapping[str, TensorProxy]) -> bool:

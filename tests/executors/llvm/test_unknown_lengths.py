@@ -65,7 +65,15 @@ def of_a_loop(x, y):
     return total
 
 
-PROGRAMS = (chain, rows, columns, twice, stored, positions, other_dtypes, of_a_loop)
+def of_some(x, y):
+    a = x[y > 0]
+    if y.size == 0 or not (y > 0).any():
+        return a * 2
+    scaled = (a - a.min()) / (a.max() - a.min() + 1)
+    return scaled, np.cumsum(scaled) * 2, scaled.var(), scaled.std(ddof=1) if a.size > 1 else 0.0
+
+
+PROGRAMS = (chain, of_some, rows, columns, twice, stored, positions, other_dtypes, of_a_loop)
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
@@ -99,6 +107,20 @@ def test_lengths_that_differ_raise_as_eager_does():
     )  # one element is broadcast
     with pytest.raises(ValueError, match=r"\(3,\) \(2,\)"):
         jitted(same, np.array([1.0, 2, -1, -1]))
+
+
+def test_no_elements_raise_as_eager_does():
+    def f(x):
+        a = x[x > 0]
+        return a / a.max() + 1
+
+    jitted = tnp.jit(f, strict=True)
+    for x in (np.arange(4.0), -np.ones(3), np.arange(3.0)):
+        if x.max() > 0:
+            assert_same(jitted(x), f(x))
+        else:
+            with pytest.raises(ValueError, match="zero-size array"):
+                jitted(x)
 
 
 def test_what_one_mask_selects_is_one_kernel():

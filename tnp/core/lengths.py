@@ -13,7 +13,8 @@ array([0., 6.])
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from tnp.core import prims, sizes
 from tnp.core.proxies import TensorProxy
@@ -28,7 +29,7 @@ _OF_SOME = frozenset(prims.registry[row.name] for row in REDUCTIONS if row.neutr
 _OF_ANY_LENGTH = frozenset(
     (
         *(prims.registry[name] for row in REDUCTIONS for name in (row.name, row.scan) if name),
-        *(prims.var, prims.nonzero, prims.transpose, prims.as_language, prims.clone),
+        *(prims.var, prims.nonzero, prims.take, prims.transpose, prims.as_language, prims.clone),
     )
 )
 
@@ -37,7 +38,7 @@ def fits_surely(b: BoundSymbol) -> bool:
     """Whether the shapes of an operation's arrays fit, whatever their lengths are."""
     if b.subsymbols:
         masks = {p.name: s.args[0] for s in b.subsymbols if s.operation is prims.nonzero for p in s.output}
-        return all(fits_surely(s) or _selects(s, masks) for s in b.subsymbols)
+        return all(_selects(s, masks) if _reads(s, masks) else fits_surely(s) for s in b.subsymbols)
     operation = b.operation
     if operation is prims.broadcast_in_dim:
         a, shape, dims = b.args
@@ -46,10 +47,15 @@ def fits_surely(b: BoundSymbol) -> bool:
         return all(type(b.args[0].shape[d]) is int for d in b.args[1])
     if operation in _OF_ANY_LENGTH:
         return True
-    if OpTags.ELEMENTWISE not in b.sym.tags:
-        return False
-    shapes = [p.shape for p in b.flat_inputs if isinstance(p, TensorProxy)]
-    return all(sizes.shapes_equal(shapes[0], s) is True for s in shapes[1:])
+    if operation is prims.index_get:
+        return _are_alike(b.args[1])
+    return OpTags.ELEMENTWISE in b.sym.tags and _are_alike(b.flat_inputs)
+
+
+def _are_alike(values: Iterable[Any]) -> bool:
+    """Whether arrays, which may have numbers between them, surely have one shape."""
+    first, *others = [p.shape for p in values if isinstance(p, TensorProxy)] or [()]
+    return all(sizes.shapes_equal(first, shape) is True for shape in others)
 
 
 def takes_any(b: BoundSymbol) -> bool:
@@ -61,10 +67,14 @@ def _needs_elements(b: BoundSymbol) -> bool:
     return b.operation in _OF_SOME or any(map(_needs_elements, b.subsymbols))
 
 
+def _reads(b: BoundSymbol, names: Container[str]) -> bool:
+    return any(p.name in names for p in b.flat_inputs)
+
+
 def _selects(b: BoundSymbol, masks: Mapping[str, TensorProxy]) -> bool:
     """Whether an operation takes the elements of an array where a mask of its length is true. ``masks`` are those of arrays of positions."""
     if b.operation is not prims.take:
         return False
     a, positions, dim = b.args
-    mask = masks.get(positions.name)
-    return mask is not None and mask.ndim == 1 and sizes.equal(mask.shape[0], a.shape[dim]) is True
+    mask = masks[positions.name]
+    return mask.ndim == 1 and sizes.equal(mask.shape[0], a.shape[dim]) is True

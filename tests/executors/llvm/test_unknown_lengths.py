@@ -141,3 +141,33 @@ def test_gradients():
     step = 1e-6
     expected = [(loss(x + step * e, y) - loss(x - step * e, y)) / (2 * step) for e in np.eye(30)]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-8)
+
+
+def test_indices_out_of_bounds_raise_as_eager_does():
+    def f(x, i, y):
+        chosen = i[y > 0]
+        y *= 2
+        return x[chosen] * 2 + y[chosen]
+
+    jitted = tnp.jit(f, strict=True)
+    x, y = np.arange(5.0), np.array([1.0, -1, 2, 3])
+    for i in (np.array([0, 9, 1, 3]), np.array([3, 9, -4, 0]), np.array([3, 0, 7, 0])):
+        mine, eagers = y.copy(), y.copy()
+        try:
+            expected = f(x, i, eagers)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error)):
+                jitted(x, i, mine)
+        else:
+            assert_same(jitted(x, i, mine), expected)
+        assert_same(mine, eagers)
+
+
+def test_a_mask_of_another_length_raises_as_eager_does():
+    def f(x, y):
+        return x[x > 0][y > 0] * 2 + 1
+
+    jitted = tnp.jit(f)
+    assert_same(jitted(np.arange(4.0), np.array([1.0, -1, 1])), f(np.arange(4.0), np.array([1.0, -1, 1])))
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        jitted(np.arange(1, 5.0), np.array([1.0, -1, 1]))

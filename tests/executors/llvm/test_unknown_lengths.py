@@ -109,6 +109,18 @@ def test_lengths_that_differ_raise_as_eager_does():
         jitted(same, np.array([1.0, 2, -1, -1]))
 
 
+def test_beside_symbolic_sizes():
+    def f(x, y):
+        table = x[x[:, 0] > 0] * y
+        return table - table.mean(axis=1, keepdims=True), np.var((2 * y[None])[::-1], ddof=1)
+
+    jitted = tnp.jit(f, strict=True)
+    for shape in ((9, 5), (9, 6), (400, 7), (3, 100), (1, 4)):
+        x = np.abs(RNG.normal(size=shape)) + 0.1
+        x[1::2] *= -1
+        assert_same(jitted(x, x[0]), f(x, x[0]), rtol=1e-12)
+
+
 def test_no_elements_raise_as_eager_does():
     def f(x):
         a = x[x > 0]

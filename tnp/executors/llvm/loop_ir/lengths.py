@@ -19,33 +19,26 @@ _TYPICAL = 1000
 
 def with_symbols(region: Region) -> Region:
     """The region with a symbol for each length that is unknown; itself, if there is none. Equal lengths are one symbol."""
-    relations = symbols.Relations()
-    made: dict[str, NumberProxy] = {}
-
-    def symbol_for(n: Any) -> Any:
-        if not isinstance(n, NumberProxy) or symbols.value_of(n) is not None:
-            return n
-        (root, factor), *others = intervals.linear(n).terms.values()
-        name = n.name if others or factor != 1 or intervals.linear(n).constant else root.name
-        if name not in made:
-            made[name] = relations.adopt(NumberProxy(n.name, int, _TYPICAL, n.bound), n.name, low=0)
-        return made[name]
-
-    names: dict[str, Proxy] = {}
-    for p in _proxies(region):
-        if isinstance(p, TensorProxy) and any(symbols.value_of(n) is None for n in p.shape):
-            names[p.name] = renamed = p.renamed(p.name)
-            renamed.shape = tuple(map(symbol_for, p.shape))
-    if not names:
+    arrays = [p for p in _proxies(region) if isinstance(p, TensorProxy)]
+    numbers = [n for p in arrays for n in p.shape if isinstance(n, NumberProxy)]
+    unknown = {n.name: n for n in numbers if symbols.value_of(n) is None}
+    if not unknown:
         return region
-    lengths = {
-        n.name: symbol_for(n)
-        for p in _proxies(region)
-        if isinstance(p, TensorProxy)
-        for n in p.shape
-        if n is not symbol_for(n)
-    }
-    names.update((p.name, lengths[p.name]) for p in _proxies(region) if p.name in lengths)
+    relations = next((n.relations for n in numbers if n.relations is not None), None) or symbols.Relations()
+    made: dict[str, NumberProxy] = {}
+    names: dict[str, Proxy] = {}
+    for n in unknown.values():
+        form = intervals.linear(n)
+        roots = [root.name for root, factor in form.terms.values() if factor == 1 and not form.constant]
+        name = roots[0] if len(roots) == len(form.terms) == 1 else n.name
+        if name not in made:
+            made[name] = symbol = NumberProxy(n.name, int, _TYPICAL, n.bound, low=0)
+            symbol.relations, symbol.text = relations, n.name
+        names[n.name] = made[name]
+    for p in arrays:
+        if any(isinstance(n, NumberProxy) and n.name in unknown for n in p.shape):
+            names[p.name] = renamed = p.renamed(p.name)
+            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)  # type: ignore[misc]
 
     def swapped(ps: Any) -> tuple[Any, ...]:
         return tuple(names.get(p.name, p) for p in ps)

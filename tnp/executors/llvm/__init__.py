@@ -105,8 +105,8 @@ class LLVMExecutor(FusionExecutor):
             return Fused(loop.launcher.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
             (first, *others) = region.bound_symbols
-            if not others and OpTags.ELEMENTWISE in first.sym.tags and loop_ir.kind_of(first) is not True:
-                return None  # NumPy's ufunc does as well
+            if not others and loop_ir.kind_of(first) is not True:
+                return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)

@@ -55,7 +55,8 @@ loop:
   %count = phi i64 [ 0, %entry ], [ %sum, %loop ]
   %place = getelementptr i8, ptr %mask, i64 %i
   %byte = load i8, ptr %place, align 1
-  %one = zext i8 %byte to i64
+  %is.true = icmp ne i8 %byte, 0
+  %one = zext i1 %is.true to i64
   %sum = add nuw nsw i64 %count, %one
   %next = add nuw nsw i64 %i, 1
   %more = icmp ult i64 %next, %n

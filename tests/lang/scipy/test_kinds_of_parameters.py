@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.lang.outcomes import outcome
 from tnp.testing import assert_same
 
 scipy = pytest.importorskip("scipy")
@@ -47,13 +48,6 @@ KINDS = (
 )  # fmt: skip
 
 
-def _outcome(f, *args):
-    try:
-        return f(*args)
-    except Exception as error:
-        return error
-
-
 @pytest.mark.filterwarnings("ignore")  # SciPy's of what it is given, and of calls that run eagerly
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinds(name):
@@ -61,7 +55,7 @@ def test_kinds(name):
     for kind in KINDS:
         for g, args in ((f, (X, kind)), (lambda x, n=kind: f(x, n), (X,))):
             with np.errstate(all="ignore"):
-                expected, found = _outcome(g, *args), _outcome(tnp.jit(g), *args)
+                expected, found = outcome(g, *args), outcome(tnp.jit(g), *args)
             if isinstance(expected, Exception):
                 assert type(found) is type(expected), f"{kind!r}: {found!r} instead of {expected!r}"
             else:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.lang.outcomes import outcome
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -58,13 +59,6 @@ KINDS = (
 )  # fmt: skip
 
 
-def _outcome(f, *args):
-    try:
-        return f(*args)
-    except Exception as error:
-        return error
-
-
 def _same(a, b):
     if isinstance(a, (tuple, list)):
         return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
@@ -80,5 +74,5 @@ def test_kinds(name):
     f = FUNCTIONS[name]
     for kind in KINDS:
         for g, args in ((f, (X, kind)), (lambda x, n=kind: f(x, n), (X,))):
-            expected, found = _outcome(g, *args), _outcome(tnp.jit(g), *args)
+            expected, found = outcome(g, *args), outcome(tnp.jit(g), *args)
             assert _same(expected, found), f"{kind!r}: {found!r} instead of {expected!r}"

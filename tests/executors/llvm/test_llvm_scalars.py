@@ -608,7 +608,9 @@ def test_reductions(name, d, tmp_path, monkeypatch):
                 x[n // 2] = np.nan
                 assert np.isnan(reduce(x))
     (dump,) = tmp_path.iterdir()
-    assert "vector.body" in dump.read_text() or (d.kind == "c" and name in ("prod", "amax", "amin"))
+    # A product of floats is in order.
+    in_order = (name == "prod" and d.kind in "fc") or (d.kind == "c" and name in ("amax", "amin"))
+    assert "vector.body" in dump.read_text() or in_order
 
 
 # Speed is that loops over functions take vectors

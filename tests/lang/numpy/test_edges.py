@@ -491,3 +491,15 @@ def test_named_tuples_are_sequences(function):
     x = np.arange(12.0).reshape(3, 4)
     for n in (Two(1, 2), Two(2, 2), Two(1, 3)):
         assert_same(jitted(x, n), function(x, n))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c16"])
+def test_products_that_overflow_on_the_way(dtype):
+    def f(x):
+        return np.prod(x * 1), (x * 0.5).prod(axis=-1), np.prod(x[..., :3] + x[..., :3], axis=0)
+
+    for shape in ((5,), (9,), (400,), (3, 300), (5000,)):
+        x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        with np.errstate(all="ignore"):
+            for dynamic in (None, True):
+                assert_same(tnp.jit(f, dynamic=dynamic)(x), f(x))

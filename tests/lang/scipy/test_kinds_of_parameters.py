@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import tnp
-from tests.lang.outcomes import outcome
+from tests.lang.outcomes import with_each
 from tnp.testing import assert_same
 
 scipy = pytest.importorskip("scipy")
@@ -48,14 +47,11 @@ KINDS = (
 )  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")  # SciPy's of what it is given, and of calls that run eagerly
+@pytest.mark.filterwarnings("ignore")  # SciPy warns of invalid arguments, tnp of calls that run eagerly
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinds(name):
-    f = FUNCTIONS[name]
-    for kind in KINDS:
-        for g, args in ((f, (X, kind)), (lambda x, n=kind: f(x, n), (X,))):
-            with np.errstate(all="ignore"):
-                expected, found = outcome(g, *args), outcome(tnp.jit(g), *args)
+    with np.errstate(all="ignore"):
+        for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS):
             if isinstance(expected, Exception):
                 assert type(found) is type(expected), f"{kind!r}: {found!r} instead of {expected!r}"
             else:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import tnp
-from tests.lang.outcomes import outcome
+from tests.lang.outcomes import with_each
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
@@ -68,11 +67,8 @@ def _same(a, b):
     return type(a) is type(b) if isinstance(a, Exception) else a == b and type(a) is type(b)
 
 
-@pytest.mark.filterwarnings("ignore")  # torch's of what it is given, and of calls that run eagerly
+@pytest.mark.filterwarnings("ignore")  # torch warns of invalid arguments, tnp of calls that run eagerly
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinds(name):
-    f = FUNCTIONS[name]
-    for kind in KINDS:
-        for g, args in ((f, (X, kind)), (lambda x, n=kind: f(x, n), (X,))):
-            expected, found = outcome(g, *args), outcome(tnp.jit(g), *args)
-            assert _same(expected, found), f"{kind!r}: {found!r} instead of {expected!r}"
+    for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS):
+        assert _same(expected, found), f"{kind!r}: {found!r} instead of {expected!r}"

@@ -114,12 +114,20 @@ def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 
 # Reductions
 
 
+#: A product of more floats is NumPy's: in parts, one may overflow while another is 0.
+FACTORS = 8
+
+
 def _is_reducible(bsym: BoundSymbol) -> bool:
     """Whether it is real, or of complex numbers added or multiplied. NumPy rounds each step of float16's, which extremes do not need, and
-    sums and products do without."""
-    dtype, name = bsym.args[0].dtype, bsym.sym.name
+    sums do without."""
+    a, name = bsym.args[0], bsym.sym.name
+    dtype = a.dtype
+    if name == "prod" and dtype.kind in "fc":
+        lengths = [a.shape[d] for d in bsym.args[1]]
+        return all(type(n) is int for n in lengths) and math.prod(lengths) <= FACTORS
     if dtype.kind == "f" and dtype.bits < 32:
-        return name in ("sum", "prod", "amax", "amin")
+        return name in ("sum", "amax", "amin")
     return dtype.kind != "c" or name in ("sum", "prod")
 
 

@@ -73,8 +73,7 @@ def reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
 
 
 def keeps_dims(keepdims: Any) -> bool:
-    """Whether the reduced dimensions stay. Raises ``TypeError`` for what is no integer, and ``NeedsEager`` for integers that a C ``int``
-    does not hold, which NumPy refuses."""
+    """The flag ``keepdims`` as a bool. Raises ``TypeError`` if it is not an integer, and ``NeedsEager`` if it overflows a C ``int``."""
     if keepdims is NoValue:
         return False
     wanted = static_int(keepdims, "keepdims")

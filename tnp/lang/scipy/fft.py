@@ -28,7 +28,7 @@ def _covered(x: Any, plan: Any) -> TensorProxy:
 
 
 def _points(n: Any) -> Any:
-    """How many points there are, of which SciPy takes 0 to real results. Other numbers are SciPy's to refuse."""
+    """The number of points. SciPy accepts 0 for real results, and raises for other numbers below 1."""
     points = n if n is None or symbols.is_symbol(n) else integer_or_eager(n)
     if type(points) is int and points < 1:
         raise NeedsOpaque("a length is none")
@@ -36,7 +36,7 @@ def _points(n: Any) -> Any:
 
 
 def _each(xs: Any) -> Any:
-    """A sequence of what may be one number."""
+    """A number as a sequence of one, a sequence as it is."""
     if isinstance(xs, TensorProxy):
         raise NeedsOpaque("lengths or axes are an array")
     return xs if xs is None or isinstance(xs, (tuple, list)) else (xs,)

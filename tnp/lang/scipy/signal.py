@@ -94,7 +94,7 @@ def _stencil(
             at = f + before + taps[d] - 1 - j
             part = clang.slice_dim(part, at, at + n, dim=d)
         weight = prims.select(flat, 0, i)
-        if a.ndim == 1:  # SciPy multiplies nothing by what lies beyond the ends of a vector, not even infinity
+        if a.ndim == 1:  # SciPy does not pad vectors: infinity times a padded 0 would be NaN
             weight = _where_inside(weight, at - widths[0][0], n, shape[0])
         term = clang.mul(part, weight)
         total = term if total is None else clang.add(total, term)

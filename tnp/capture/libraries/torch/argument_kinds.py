@@ -1,7 +1,7 @@
 """Kinds of arguments that torch refuses: a bool for a dimension, an integer for a flag.
 
-torch's parser of arguments says which. A function is called once for each combination of kinds, on tensors of one
-element that is repeated and up to its first operation: nothing is computed.
+torch's argument parser decides. Each combination of kinds calls the function once, on tensors that repeat one element.
+The call ends at the first operation, so nothing is computed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _refused: dict[Hashable, str | None] = {}
 
 
 class _Unknown(Exception):
-    """An argument of another kind."""
+    """An argument whose kind is not modelled."""
 
 
 class _Parsed(BaseException):
@@ -39,6 +39,11 @@ class _Parsed(BaseException):
 
 
 class _UpToTheFirst(TorchDispatchMode):
+    """Ends a function at its first operation."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # PyTorch's class has no types
+
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise _Parsed
 
@@ -90,7 +95,7 @@ def _lengths(x: TracedArray) -> tuple[int, ...]:
 def _refusal(function: Any, args: Any, kwargs: Any) -> str | None:
     """What torch says about arguments of such kinds; ``None`` if it takes them."""
     given, named = _stand_in(args), {name: _stand_in(x) for name, x in kwargs.items()}
-    with torch._C.DisableTorchFunction(), torch.no_grad(), quiet(), _UpToTheFirst():  # type: ignore[no-untyped-call]  # PyTorch's class has no types
+    with torch._C.DisableTorchFunction(), torch.no_grad(), quiet(), _UpToTheFirst():
         try:
             function(*given, **named)
         except TypeError as error:

@@ -69,9 +69,9 @@ def is_identity_of_extreme(x: object, dtype: DType) -> bool:
 
 def _floating(name: str, dtype: DType) -> Combine:
     def accumulate(code: Code, a: Value, b: Value) -> Value:
-        # Only the accumulation may be reordered: it lets the vectoriser keep several partial results.
-        op, flags = ("fadd", "reassoc contract") if name == "sum" else ("fmul", "reassoc")
-        return code.op(f"{op} {'fast' if code.fast else flags} {register_type(dtype)} {a}, {b}")
+        # Only sums may be reordered: it lets the vectoriser keep several partial results. Those of a product may overflow.
+        op, flags = ("fadd", "reassoc contract ") if name == "sum" else ("fmul", "")
+        return code.op(f"{op} {'fast ' if code.fast else flags}{register_type(dtype)} {a}, {b}")
 
     def extreme(code: Code, a: Value, b: Value) -> Value:
         function = "maximum" if name == "amax" else "minimum"

@@ -290,3 +290,17 @@ def test_flat_stores_where_the_array_itself_says():
         return x
 
     check(f, np.array([[2, 0, 1], [4, 3, 5]]), executors=("llvm",))
+
+
+def test_flat_stores_up_to_a_position_that_is_out_of_bounds():
+    def of_scalars(x, i):
+        x.flat[[2, i[0]]] = 7
+        return x
+
+    def of_an_array(x, i):
+        x.flat[i] = 7
+        return x
+
+    for f in (of_scalars, of_an_array):
+        for i in (np.array([1, 3]), np.array([9, 3]), np.array([-1, 9])):
+            check(f, X, i, executors=("llvm",))

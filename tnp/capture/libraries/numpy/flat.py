@@ -94,7 +94,7 @@ class TracedFlat:
         key = self._key(key)
         if key is ...:
             raise NeedsEager("a flat iterator is assigned to at an ellipsis")
-        if isinstance(key, list) and any(type(k) is TracedNumber for k in key):
+        if self._may_stop_midway(key):
             raise NeedsEager(
                 "it stores to .flat at positions of which one may be out of bounds, behind those that are not"
             )
@@ -118,6 +118,13 @@ class TracedFlat:
             raise NeedsEager("it stores a number to an element of .flat, which may not hold it")
         elements[key] = value
         tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
+
+    @staticmethod
+    def _may_stop_midway(key: Any) -> bool:
+        """Whether NumPy may store to some positions before it meets one that is out of bounds: arrays look at all of them first."""
+        if isinstance(key, list):
+            return any(isinstance(k, (TracedNumber, TracedArray)) for k in key)
+        return isinstance(key, TracedArray) and key._element_type.kind in "iu"
 
     def _may_refuse(self, value: Any) -> bool:
         """Whether the array's dtype may not hold a number. ``.flat`` raises another error for that than arrays do."""

@@ -183,3 +183,15 @@ def test_a_mask_of_another_length_raises_as_eager_does():
     assert_same(jitted(np.arange(4.0), np.array([1.0, -1, 1])), f(np.arange(4.0), np.array([1.0, -1, 1])))
     with pytest.raises(IndexError, match="boolean index did not match"):
         jitted(np.arange(1, 5.0), np.array([1.0, -1, 1]))
+
+
+def test_one_selection_written_twice_has_two_lengths():
+    def f(x, k, w):
+        first = w[np.abs(x) > 0.3] * x[0] - w[0]
+        k[x > 0.5] = 7
+        second = w[np.abs(x) > 0.3] * 2 - w[0]
+        first.sum(axis=0), w[np.abs(x) > 0.3] * x[0]
+        return second.sum(axis=1)
+
+    x, k, w = np.array([0.1, 1, -1, 0.4]), np.arange(4), np.arange(12.0).reshape(4, 3)
+    assert_same(tnp.jit(f, strict=True)(x, k.copy(), w), f(x, k, w))

@@ -4,7 +4,7 @@ import numpy as np
 
 import tnp
 from tnp.executors.base import FusionExecutor
-from tnp.executors.triton.emit import generate
+from tnp.executors.triton.emit import generate, module
 from tnp.executors.triton.graph import lower, takes
 from tnp.executors.triton.index import row_major
 from tnp.executors.triton.schedule import schedule
@@ -26,7 +26,13 @@ class Recorder(FusionExecutor):
     def fuse(self, region, name):
         graph = lower(region.bound_symbols, region.inputs, region.outputs)
         strides = [row_major(n.shape) for n in graph.inputs if n.op == "input"]
-        self.generated.append(generate("fusion", graph, schedule(graph), strides))
+        self.generated.append(kernels_of(graph, strides))
+
+
+def kernels_of(graph, strides):
+    """(source, launches) of a region's graph."""
+    launches = generate(graph, schedule(graph), strides)
+    return module(launches, interpreted=False), launches
 
 
 def generated(function, *args):

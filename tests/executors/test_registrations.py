@@ -7,6 +7,7 @@ import pytest
 
 import tnp
 from tnp import extend
+from tnp.executors import registry
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, make_prim, put_grad, register_grad, register_vmap
 from tnp.testing import assert_same
 
@@ -209,3 +210,21 @@ def test_calls_of_other_threads_meanwhile(ex):
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_gradient_rules_of_the_executors_of_a_device(ex, monkeypatch):
+    torch = pytest.importorskip("torch")
+    op = unary(ex, "op", torch.tanh)
+
+    def rule(a):
+        fwd = op(a)
+        put_grad(a, get_grad(fwd) * 5)
+        return fwd
+
+    ex.register_implementation("torch.tanh", op, grad_transform=rule)
+    monkeypatch.setitem(registry._of_device, "cuda", [ex])
+    for in_use in (False, True):
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda in_use=in_use: in_use)
+        x = torch.ones(2, requires_grad=True)
+        tnp.jit(lambda x: torch.tanh(x).sum())(x).backward()
+        assert (x.grad[0] == 5) == in_use

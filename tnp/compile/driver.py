@@ -53,8 +53,7 @@ def capture(
     prologue: Prologue, executors: ExecutorSelection, evaluator: GuardEvaluator | None, strict: bool,
 ) -> Captured:  # fmt: skip
     """The function traced for a call. Raises :class:`~tnp.core.errors.NeedsEager` if there is no trace."""
-    behind = executors.behind(loaded_libraries())  # a program's values are of no other languages
-    with grad_transforms_of([*executors.named(), *behind]):
+    with grad_transforms_of(executors.of_gradients(loaded_libraries())):  # a program's values are of no other languages
         return capture_trace(
             function,
             parameters,

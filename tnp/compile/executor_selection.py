@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tnp.core.array_kinds import USER_KIND
@@ -38,6 +39,14 @@ class ExecutorSelection:
         """The executors that the user listed, or the defaults."""
         found = registry.get_default_executors() if self.listed is None else registry.resolve(self.listed)
         return [e.with_fastmath() for e in found] if self.fastmath else list(found)
+
+    def of_gradients(self, languages: Collection[str]) -> list[Any]:
+        """The executors whose gradient rules a program uses while it is traced, when its devices are not known yet."""
+        named = self.named()
+        torch = sys.modules.get("torch")
+        if self.listed is None and torch is not None and torch.cuda.is_initialized():
+            named += [e for e in registry.get_device_executors(["cuda"]) if e not in named]
+        return [*named, *self.behind(languages)]
 
     def behind(self, languages: Iterable[str]) -> Sequence[Any]:
         """The executors that run what no other claims, for values of these languages."""

@@ -86,7 +86,7 @@ _executors: dict[str, Executor] = {}
 _default: list[str | Executor] = ["llvm"]
 _always: list[str | Executor] = ["python", "onednn", "sdpa", "torch_functions", "numpy"]
 #: kind of device → what is used besides the defaults where a program has arrays on such a device, as far as it can run here
-_of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
+_of_device: dict[str, list[str | Executor]] = {"cuda": ["triton_cross_entropy", "triton"]}
 
 
 def register_executor(executor: Executor, *, replace: bool = False) -> Executor:

@@ -20,7 +20,7 @@ import triton.language as tl
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64, int64
 from tnp.executors.shared.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
-from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, value_of
+from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, register_grad, value_of
 
 __all__ = ["executor", "register_triton_entropyex"]
 
@@ -34,11 +34,11 @@ _BLOCK = 4096
 
 @triton.jit
 def _rows(
-    losses, norms, totals, logits, targets, weights, ignore_index, smoothing, N_CLASSES: tl.constexpr,
-    ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, SMOOTHS: tl.constexpr, BLOCK: tl.constexpr,
+    losses, norms, totals, outside, logits, targets, weights, ignore_index, N_CLASSES: tl.constexpr,
+    ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, SMOOTHING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Of row ``program_id(0)``: the loss, and the weight of its class; both 0 if it is ignored, NaN for what is no class. And the
-    logarithm of the sum of exponentials."""
+    """Of row ``program_id(0)``: the loss, and the weight of its class; both 0 if it is ignored. And the logarithm of the sum of
+    exponentials. Writes to ``outside`` if the target is no class."""
     row = tl.program_id(0).to(tl.int64)
     target = tl.load(targets + row)
     base = logits + row * N_CLASSES
@@ -55,7 +55,7 @@ def _rows(
         inside = start + columns < N_CLASSES
         x = tl.load(base + start + columns, mask=inside, other=float("-inf")).to(ACCUMULATE)
         exponentials += tl.exp(x - top)
-        if SMOOTHS:
+        if SMOOTHING != 0:
             if HAS_WEIGHTS:
                 w = tl.load(weights + start + columns, mask=inside, other=0.0).to(ACCUMULATE)
                 spread += w * tl.where(inside, top - x, 0.0)
@@ -68,7 +68,7 @@ def _rows(
     if HAS_WEIGHTS:
         weight = tl.load(weights + safe).to(ACCUMULATE)
     loss = weight * (top + log_total - tl.load(base + safe).to(ACCUMULATE))
-    if SMOOTHS:
+    if SMOOTHING != 0:
         mass = tl.full((BLOCK,), 0.0, ACCUMULATE)
         for start in range(0, N_CLASSES, BLOCK):
             inside = start + columns < N_CLASSES
@@ -77,9 +77,9 @@ def _rows(
             else:
                 mass += tl.where(inside, 1.0, 0.0)
         smooth = tl.sum(spread, axis=0) + tl.sum(mass, axis=0) * log_total
-        loss = (1 - smoothing) * loss + smoothing / N_CLASSES * smooth
-    loss = tl.where(is_class, loss, float("nan"))
+        loss = (1 - SMOOTHING) * loss + SMOOTHING / N_CLASSES * smooth
     is_kept = target != ignore_index
+    tl.store(outside, 1, mask=is_kept & ~is_class)
     tl.store(losses + row, tl.where(is_kept, loss, 0.0))
     tl.store(norms + row, tl.where(is_kept, weight, 0.0))
     tl.store(totals + row, top + log_total)
@@ -87,8 +87,8 @@ def _rows(
 
 @triton.jit
 def _gradient_rows(
-    gradients, scales, totals, logits, targets, weights, mass, ignore_index, smoothing, N_CLASSES: tl.constexpr,
-    ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, BLOCK: tl.constexpr,
+    gradients, scales, totals, logits, targets, weights, mass, ignore_index, N_CLASSES: tl.constexpr,
+    ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, SMOOTHING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Of row ``program_id(0)``: the gradient by its logits, where the loss's is ``scales[row]``. ``mass`` is the sum of all weights."""
     row = tl.program_id(0).to(tl.int64)
@@ -99,8 +99,8 @@ def _gradient_rows(
     weight = tl.full((), 1.0, ACCUMULATE)
     if HAS_WEIGHTS:
         weight = tl.load(weights + tl.where(is_class, target, 0)).to(ACCUMULATE)
-    hard = (1 - smoothing) * weight
-    soft = smoothing / N_CLASSES
+    hard = (1 - SMOOTHING) * weight
+    soft = tl.full((), SMOOTHING / N_CLASSES, ACCUMULATE)
     columns = tl.arange(0, BLOCK)
     for start in range(0, N_CLASSES, BLOCK):
         at = start + columns
@@ -141,17 +141,27 @@ def _run(
     norms, totals = torch.empty_like(losses), torch.empty_like(losses)
     if rows:
         weights = input if weight is None else weight.contiguous()  # never read if there are none
+        outside = torch.zeros((), dtype=torch.int32, device=input.device)
         _rows[rows,](
-            losses, norms, totals, input.contiguous(), target.contiguous(), weights, ignore_index, label_smoothing,
-            N_CLASSES=classes, ACCUMULATE=tl.float64 if wide else tl.float32, HAS_WEIGHTS=weight is not None, SMOOTHS=label_smoothing != 0,
+            losses, norms, totals, outside, input.contiguous(), target.contiguous(), weights, ignore_index,
+            N_CLASSES=classes, ACCUMULATE=tl.float64 if wide else tl.float32, HAS_WEIGHTS=weight is not None, SMOOTHING=float(label_smoothing),
             BLOCK=min(_BLOCK, triton.next_power_of_2(classes)),
         )  # fmt: skip
+        _refuse(outside)
     norm = norms.sum()
     if reduction == "mean":
         losses = losses.sum() / norm
     elif reduction == "sum":
         losses = losses.sum()
     return losses.to(input.dtype), totals, norm
+
+
+def _refuse(outside: torch.Tensor) -> None:
+    """Raises if a target was no class; on CUDA, where that would have to be waited for, the device asserts it, as torch's kernels do."""
+    if outside.is_cuda:
+        torch._assert_async(outside == 0, "Target is out of bounds.")
+    elif outside:
+        raise IndexError("Target is out of bounds.")
 
 
 def _backward_meta(
@@ -173,9 +183,9 @@ def _run_backward(
     if rows:
         _gradient_rows[rows,](
             made, scales, totals.contiguous(), input.contiguous(), target.contiguous(), input if weight is None else weight.contiguous(),
-            mass.reshape(1), ignore_index, label_smoothing,
+            mass.reshape(1), ignore_index,
             N_CLASSES=classes, ACCUMULATE=tl.float64 if input.dtype is torch.float64 else tl.float32, HAS_WEIGHTS=weight is not None,
-            BLOCK=min(_BLOCK, triton.next_power_of_2(classes)),
+            SMOOTHING=float(label_smoothing), BLOCK=min(_BLOCK, triton.next_power_of_2(classes)),
         )  # fmt: skip
     return made
 
@@ -229,6 +239,50 @@ def _grad(
     put_grads((input,), (found,))
     return loss
 
+
+def _pulled_back(
+    input: TensorProxy, target: TensorProxy, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
+    label_smoothing: float,
+) -> Any:  # fmt: skip
+    """The gradient of the loss and of the logarithms, for programs whose gradients are differentiated again."""
+    loss, totals, norm = triton_crossentropy(
+        input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
+    )
+    found = triton_crossentropy_backward(
+        get_grad(loss), input, target, weight, totals, norm, ignore_index, reduction, label_smoothing
+    )
+    softmax = (input.type_as(totals) - totals.unsqueeze(1)).exp()
+    put_grads((input,), (found + (get_grad(totals).unsqueeze(1) * softmax).type_as(input),))
+    return loss, totals, norm
+
+
+def _backward_pulled_back(
+    g: TensorProxy, input: TensorProxy, target: TensorProxy, weight: Any, totals: TensorProxy, norm: TensorProxy, ignore_index: int,
+    reduction: str, label_smoothing: float,
+) -> Any:  # fmt: skip
+    """Of ``scale * ((hard + soft) * exp(input - totals) - …)``; the rest is constant. The operation is linear in ``g``."""
+    others = (input, target, weight, totals, norm, ignore_index, reduction, label_smoothing)
+    made = triton_crossentropy_backward(g, *others)
+    up = get_grad(made).type_as(totals)
+    kept = target != ignore_index
+    hard, mass = 1.0 - label_smoothing, 1.0 * input.shape[1]
+    if weight is not None:
+        wide = weight.type_as(totals)
+        hard, mass = hard * wide[target * kept], wide.sum()
+    scale = (g / norm if reduction == "mean" else g).type_as(totals) * kept
+    factor = scale * (hard + label_smoothing / input.shape[1] * mass)
+    pulled = factor.unsqueeze(1) * (input.type_as(totals) - totals.unsqueeze(1)).exp() * up
+    by_g = (triton_crossentropy_backward(g * 0 + 1, *others).type_as(totals) * up).sum(1)
+    put_grads(
+        (g, input, totals),
+        ((by_g if reduction == "none" else by_g.sum()).type_as(g), pulled.type_as(input), -pulled.sum(1)),
+    )
+    put_grads([p for p in (weight, norm) if p is not None], [None for p in (weight, norm) if p is not None])
+    return made
+
+
+register_grad(triton_crossentropy, _pulled_back)
+register_grad(triton_crossentropy_backward, _backward_pulled_back)
 
 register_triton_entropyex = offer_cross_entropy(
     executor, checker=_takes, execution_transform=_transform, grad_transform=_grad

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -96,12 +97,16 @@ def test_special_values_in_reductions(bad, schedules):
 @pytest.mark.parametrize("size", [64, 100, 7 * 13])
 def test_reductions_in_parts(size, monkeypatch):
     graph = importlib.import_module("tnp.executors.triton.graph")
-    monkeypatch.setattr(graph, "MANY_ELEMENTS", 32)
+    monkeypatch.setattr(graph, "WORTH_PARTS", (32, 16))
+    monkeypatch.setattr(graph, "SHORTEST", (4, 5))
     monkeypatch.setattr(graph, "PARTS", 8)
 
     def f(x, y):
         p = x > 0
-        return x.sum(), y.sum((0, 2)), x.max(), x.min(), x.prod(), p.any(), p.all(), y.var(), x.astype(np.float16).sum()
+        columns = y.reshape(-1, 6)
+        apart = columns.sum(0), columns.max(0), columns.var(0), y.transpose(2, 1, 0).min((0, 1)), (columns > 2).any(0)
+        rows = x.sum(), y.sum((0, 2)), x.max(), x.min(), x.prod(), p.any(), p.all(), y.var(), x.astype(np.float16).sum()
+        return (*rows, *apart)
 
     x = np.sin(np.arange(size, dtype=np.float32)) + 2
     y = np.sin(np.arange(2 * size * 3.0)).reshape(2, 3, size)
@@ -205,7 +210,7 @@ def test_tensors():
 
 
 def test_a_kernel_that_does_not_compile_is_reported_once_and_does_without(monkeypatch):
-    monkeypatch.setattr(launch, "load_source", lambda source: {"fusion_0": None, "triton_everything_fusion0_0": None})
+    monkeypatch.setattr(launch, "load_source", lambda source: defaultdict(lambda: None))
     f = jit(regions.chain)
     a = np.abs(regions.matrix(3, 4))
     with pytest.warns(RuntimeWarning, match=r"its Triton kernels \(.*triton_\w+\.py\) failed"):

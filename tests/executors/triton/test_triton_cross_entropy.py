@@ -91,3 +91,30 @@ def test_half_precision(dtype, reduction):
     (found,) = torch.autograd.grad(value, x, g.to(dtype))
     (wanted,) = torch.autograd.grad(expected, x, g)
     torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(("reduction", "smoothing", "weighted", "ignored"), CASES)
+def test_a_gradient_is_differentiated_again(reduction, smoothing, weighted, ignored):
+    torch.manual_seed(0)
+    target = torch.tensor([0, 9, 2, 7, 2])
+    weight = torch.rand(10, dtype=torch.float64) if weighted else None
+    x = torch.randn(5, 10, dtype=torch.float64, requires_grad=True)
+
+    def loss(x):
+        return torch.nn.functional.cross_entropy(
+            x * x, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=smoothing
+        )
+
+    def twice(f):
+        (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
+        return torch.autograd.grad((g**3).sum(), x)[0]
+
+    f = tnp.jit(loss, executors=["triton_cross_entropy"])
+    torch.testing.assert_close(twice(f), twice(loss))
+    assert "triton_crossentropy" in operations(f)
+
+
+def test_a_target_that_is_no_class_raises():
+    f = tnp.jit(torch.nn.functional.cross_entropy, executors=["triton_cross_entropy"])
+    with pytest.raises(IndexError, match="is out of bounds"):
+        f(torch.zeros(2, 3), torch.tensor([0, 3]))

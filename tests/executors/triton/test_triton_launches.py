@@ -45,7 +45,7 @@ def program_of(function, *args):
     (region,) = made
     graph = lower(region.bound_symbols, region.inputs, region.outputs)
     strides = [row_major(n.shape) for n in graph.inputs if n.op == "input"]
-    _, launches = generate("fusion", graph, schedule(graph), strides)
+    launches = generate(graph, schedule(graph), strides)
     kernels = [Kernel() for _ in launches]
     return launch._Program(graph, launches, kernels), kernels
 

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", exc_type=ImportError)
 import triton  # noqa: E402
 
 import tnp  # noqa: E402
+from tests import triton_regions as regions  # noqa: E402
 from tests.executors.triton.test_triton import check_compiles, signature_of  # noqa: E402
 from tnp.core import dtypes  # noqa: E402
 from tnp.core.devices import Device  # noqa: E402
@@ -19,7 +20,6 @@ from tnp.core.proxies import TensorProxy  # noqa: E402
 from tnp.executors.triton import emit, tuning  # noqa: E402
 from tnp.executors.triton.graph import lower  # noqa: E402
 from tnp.executors.triton.index import row_major  # noqa: E402
-from tnp.executors.triton.schedule import schedule  # noqa: E402
 from tnp.runtime import disk_cache  # noqa: E402
 
 interpreted = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="TRITON_INTERPRET is off")
@@ -136,7 +136,7 @@ def launches_of(function, *args):
     trace = tnp.trace()(function, *args)
     graph = lower(trace.bound_symbols[1:-1], trace.args, [trace.output])
     strides = [tuple(s // a.itemsize for s in a.strides) for a in args]
-    return emit.generate("fusion", graph, schedule(graph), strides)
+    return regions.kernels_of(graph, strides)
 
 
 def total(x):
@@ -218,7 +218,7 @@ def wide(function, *shapes):
         arrays = [np.broadcast_to(np.float32(1), s) for s in shapes]
     trace = tnp.trace()(function, *arrays)
     graph = lower(trace.bound_symbols[len(shapes) : -1], trace.args, [trace.output])
-    return emit.generate("fusion", graph, schedule(graph), [row_major(s) for s in shapes])
+    return regions.kernels_of(graph, [row_major(s) for s in shapes])
 
 
 WIDE = {
@@ -266,7 +266,7 @@ def _random_kernel(x):
         b = prims.normal((300,), 0.0, 1.0, device=x.device, dtype=dtypes.float32)
         y = prims.add(prims.add(x, a), b)
     graph = lower(trace.bound_symbols, [x], [y])
-    source, (made,) = emit.generate("fusion", graph, schedule(graph), [(1,)])
+    source, (made,) = regions.kernels_of(graph, [(1,)])
     assert made.has_seeds
     assert source.count("tl.philox(") == 1
     return source, made.name, {**signature_of(made), "seeds": "*i64"}, dict(made.constants), made.num_warps

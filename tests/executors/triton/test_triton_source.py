@@ -10,7 +10,7 @@ from tests import triton_regions as regions
 from tests.triton_regions import generated
 from tnp.executors.triton import emit, schedule
 from tnp.executors.triton.graph import lower
-from tnp.executors.triton.index import Coordinate, Index, quotient, remainder
+from tnp.executors.triton.index import Coordinate, Index, offset_of, quotient, remainder, within
 
 
 def counts(source):
@@ -86,7 +86,7 @@ def test_few_results_of_many_elements_are_reduced_in_parts():
         return np.sqrt(x).sum()
 
     ((source, launches),) = generated(total, np.ones(100_000, np.float32))
-    assert [launch.rows for launch in launches] == [512, 1]
+    assert [launch.rows for launch in launches] == [64, 1]
     assert counts(source) == (2, 2)
 
 
@@ -116,13 +116,39 @@ def test_what_is_computed_in_many_places_has_memory():
     assert len(source.splitlines()) < 10 * schedule.STATEMENT_LIMIT
 
 
+def test_equal_layers_have_one_kernel():
+    def layers(x, w, v):
+        for weight in (w, v, w):
+            x = np.tanh(x @ weight) * 2
+        return x
+
+    made = generated(layers, *(matrix(8, 8) for _ in range(3)))
+    assert len(made) == 3
+    assert len({launch.source for _, launches in made for launch in launches}) == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "grids"),
+    [
+        ((8192, 768), 0, [(384,), (12,)]),
+        ((8192, 768), 1, [(4096,)]),
+        ((300, 40), 0, [(1,)]),
+        ((2048, 40), 0, [(10,), (1,)]),
+    ],
+)
+def test_sums_of_columns_keep_a_device_busy(shape, axis, grids):
+    ((_, launches),) = generated(lambda x: (x * 2).sum(axis), np.broadcast_to(np.float32(1), shape))
+    assert [launch.grid for launch in launches] == grids
+    assert launches[0].constants["XBLOCK"] == (64 if axis == 0 else 2)
+
+
 def test_offsets_beyond_31_bits_are_wide():
     def doubled(x):
         return x * 2 + x
 
     trace = tnp.trace()(doubled, np.broadcast_to(np.float32(1), (70_000, 70_000)))
     graph = lower(trace.bound_symbols[1:-1], trace.args, [trace.output])
-    source, launches = emit.generate("fusion", graph, schedule.schedule(graph), [(70_000, 1)])
+    source, launches = regions.kernels_of(graph, [(70_000, 1)])
     assert "x = tl.program_id(0).to(tl.int64) * XBLOCK" in source
     assert launches[0].grid[0] == -(-(70_000**2) // emit.BLOCK)
 
@@ -140,3 +166,15 @@ def test_forms_of_indices_divide_as_numbers_do(by):
         for c in range(12):
             assert value(quotient(form, by), r, c) == (12 * r + c + 3) // by
             assert value(remainder(form, by), r, c) == (12 * r + c + 3) % by
+
+
+def test_views_that_split_and_join_dimensions_leave_no_divisions():
+    part, row, column = (Index.of(Coordinate(d, n)) for d, n in enumerate((4, 256, 12)))
+    flat = part * 256 + row  # a dimension of 1024 in parts, of which a view made 8 times 128
+    apart = quotient(flat, 128), remainder(flat, 128)
+    assert str(offset_of((*apart, column), (1536, 12, 1))) == str(part * 3072 + row * 12 + column)
+    # 96 columns are of a second array from 32 on: of its 64, which are 4 heads
+    behind = within(Index.of(Coordinate(0, 96)) + -32, 64)
+    flat = column * 64 + behind
+    assert str(quotient(flat, 64)) == "c2"
+    assert str(remainder(quotient(flat, 16), 4)) == "((c0 + -32) // 16)"

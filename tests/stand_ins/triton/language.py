@@ -40,7 +40,7 @@ def load(pointer, mask=None, other=None):
 
 
 def store(pointer, value, mask=None):
-    at, value = torch.as_tensor(pointer.offsets).long(), value.to(pointer.memory.dtype)
+    at, value = torch.as_tensor(pointer.offsets).long(), torch.as_tensor(value, dtype=pointer.memory.dtype)
     if mask is not None:
         at, value = at[mask], value[mask]
     pointer.memory[at] = value

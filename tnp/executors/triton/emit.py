@@ -7,19 +7,20 @@ is read once (*persistent*); otherwise each pass over it is a loop.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.triton import scalars
 from tnp.executors.triton.graph import Graph, Node
-from tnp.executors.triton.index import Coordinate, Index, Looked, Part, offset_of, row_major
+from tnp.executors.triton.index import Coordinate, Index, Looked, Part, Within, offset_of, row_major
 from tnp.executors.triton.schedule import Kernel, Statement
 
-__all__ = ["Launch", "emit", "generate", "header"]
+__all__ = ["Launch", "emit", "generate", "header", "module"]
 
 #: reduced elements of a row that stay in registers
 PERSISTENT_LIMIT = 8192
@@ -32,6 +33,10 @@ MOST_PROGRAMS = 2**31 - 1
 #: offsets from here on need 64 bits
 WIDE = 2**31 - 2**20
 
+
+#: operations that a kernel's name has
+NAMED = 4
+_NO_OPERATIONS = {"load", "number", "constant", "position", "convert_element_type"}
 
 #: reductions that an operator does
 _OPERATORS = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
@@ -70,19 +75,21 @@ class Launch:
         return [*named, *(["flag"] if self.has_flag else []), *(["seeds"] if self.has_seeds else [])]
 
 
-def generate(
-    name: str, graph: Graph, kernels: Sequence[Kernel], strides: Sequence[Sequence[int]], *, interpreted: bool = False
-) -> tuple[str, list[Launch]]:
-    """The source of a region for input arrays of those strides (in elements), and what is launched of it in which order."""
+def generate(graph: Graph, kernels: Sequence[Kernel], strides: Sequence[Sequence[int]]) -> list[Launch]:
+    """What is launched, in which order, for input arrays of those strides (in elements)."""
     arrays = [n for n in graph.inputs if n.op == "input"]
     by_node = dict(zip(arrays, strides, strict=True))
-    launches = [emit(k, f"{name}_{i}", by_node) for i, k in enumerate(kernels)]
-    sources = [launch.source for launch in launches]
-    return "\n\n".join([header(sources, interpreted), *sources]), launches
+    return [emit(k, by_node) for k in kernels]
+
+
+def module(launches: Sequence[Launch], interpreted: bool) -> str:
+    """A module with the kernels of some launches: imports, the helpers that they call, and each kernel once."""
+    sources = list(dict.fromkeys(launch.source for launch in launches))
+    return "\n\n".join([header(sources, interpreted), *sources])
 
 
 def header(sources: Sequence[str], interpreted: bool) -> str:
-    """What stands before the kernels of a region: imports, and the helpers that they call."""
+    """What stands before kernels: imports, and the helpers that they call."""
     math_module = "tnp.executors.triton.interpreted" if interpreted else "triton.language.extra"
     lines = ["import triton", "import triton.language as tl"]
     if any("libdevice." in s for s in sources):
@@ -97,9 +104,9 @@ def _power_of_two(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-def emit(kernel: Kernel, name: str, strides: Mapping[Node, Sequence[int]]) -> Launch:
+def emit(kernel: Kernel, strides: Mapping[Node, Sequence[int]]) -> Launch:
     """The source of a kernel. ``strides`` has those of inputs, in elements; other arrays are row-major."""
-    return _Emitter(kernel, name, strides).emit()
+    return _Emitter(kernel, strides).emit()
 
 
 class _Emitter:
@@ -108,9 +115,8 @@ class _Emitter:
     It has many methods: one for each part of a kernel's text, which share what is written so far.
     """
 
-    def __init__(self, kernel: Kernel, name: str, strides: Mapping[Node, Sequence[int]]) -> None:
+    def __init__(self, kernel: Kernel, strides: Mapping[Node, Sequence[int]]) -> None:
         self.kernel = kernel
-        self.name = name
         self.statements = {s.name: s for s in kernel.statements}
         self.reads = [s for s in kernel.statements if s.kind == "load"]
         self.loads = list(dict.fromkeys(s.node for s in self.reads if s.node is not None))
@@ -176,8 +182,8 @@ class _Emitter:
         """Whether neighbours in memory belong to different rows, in most of what is read."""
         votes = 0
         for s in self.reads:
-            if "r" not in s.depends:
-                continue
+            if s.depends != {"x", "r"}:
+                continue  # small, and read again and again
             smallest = min(((abs(f), a.dim in self.kernel.reduced) for a, f in self.offsets[s.name].terms if isinstance(a, Coordinate)), default=(0, True))  # fmt: skip
             votes += -1 if smallest[1] else 1
         return votes > 0
@@ -190,14 +196,14 @@ class _Emitter:
     def emit(self) -> Launch:
         kernel = self.kernel
         launch = Launch(
-            self.name, "", tuple(self.loads), tuple(self.numbers), tuple(kernel.stores), self.has_flag, self.rows,
+            "", "", tuple(self.loads), tuple(self.numbers), tuple(kernel.stores), self.has_flag, self.rows,
             self.constants, self.num_warps, any(s.kind == "random" for s in kernel.statements),
             self.length, self.persistent,
         )  # fmt: skip
         constants = [f"{c}: tl.constexpr" for c in self.constants]
         no = [p for p in launch.parameters if p.startswith("n")]
         decorator = f"@triton.jit(do_not_specialize={no})" if no else "@triton.jit"
-        self.lines = [decorator, f"def {self.name}({', '.join(launch.parameters + constants)}):"]
+        self.lines = []
         self._rows()
         for s in kernel.statements:
             if s.kind in ("number", "constant"):
@@ -211,9 +217,15 @@ class _Emitter:
             self._stores(lambda s: True)
         else:
             self._looped()
-        source = "\n".join(self.lines) + "\n"
-        fields = {**vars(launch), "source": source}
-        return Launch(**fields)
+        parameters, body = ", ".join(launch.parameters + constants), "\n".join(self.lines)
+        name = self._name(f"{decorator}{parameters}{body}")
+        return replace(launch, name=name, source=f"{decorator}\ndef {name}({parameters}):\n{body}\n")
+
+    def _name(self, text: str) -> str:
+        """A name by operations and text: equal kernels of a program's many layers have one name, and are compiled once."""
+        said = [s.node.parameters["name"] if s.kind == "reduce" and s.node else s.kind for s in self.kernel.statements]
+        operations = [n for n in dict.fromkeys(said) if n not in _NO_OPERATIONS]
+        return "_".join(["fused", *operations[:NAMED], hashlib.sha256(text.encode()).hexdigest()[:8]])
 
     def _rows(self) -> None:
         program = f"tl.program_id(0).to({self.integer})" if self.wide else "tl.program_id(0)"
@@ -261,6 +273,8 @@ class _Emitter:
                 text = self._group_name(last[atom.dim])
             elif isinstance(atom, Part):
                 text = f"(({self._index(atom.index)}) {atom.operator} {atom.by})"
+            elif isinstance(atom, Within):
+                text = f"({self._index(atom.index)})"
             else:
                 text = atom.name
             parts.append(text if factor == 1 else f"{text} * {factor}")

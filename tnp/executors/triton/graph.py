@@ -494,40 +494,57 @@ def _unrolled(op: str, dtype: DType, a: Node, dims: tuple[int, ...]) -> Node:
     return made if wide is dtype else Node("convert_element_type", shape, dtype, (made,))
 
 
-#: of a reduction with at most so many results, over at least so many elements, parts are reduced first, by programs of their own
-FEW_RESULTS, MANY_ELEMENTS, PARTS = 16, 2**16, 512
+#: a reduction whose results are fewer programs than this leaves most of a device idle: parts are reduced first, by about ``PARTS`` programs
+BUSY, PARTS = 256, 512
+#: where reduced elements are apart in memory, a program computes so many neighbouring results (``emit`` chooses that tile)
+NEIGHBOURS = 64
+#: elements of a result that are worth parts, and those of a part, at least: where they are neighbours in memory, and where they are apart
+WORTH_PARTS, SHORTEST = (2**16, 2**10), (2**10, 2**7)
 _IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+def _number_of_parts(a: Node, dims: Sequence[int]) -> int:
+    """In how many parts a reduction is done, a power of two; 1 where parts gain nothing."""
+    results = math.prod(n for d, n in enumerate(a.shape) if d not in dims)
+    length = math.prod(a.shape[d] for d in dims)
+    apart = max((d for d, n in enumerate(a.shape) if n != 1), default=0) not in dims
+    programs = -(-results // NEIGHBOURS) if apart else results
+    if not 0 < programs < BUSY or length < WORTH_PARTS[apart]:
+        return 1
+    return 1 << (min(PARTS // programs, length // SHORTEST[apart]).bit_length() - 1)
 
 
 def _in_parts(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims: Sequence[int]) -> Node:
     """A reduction, in two steps where one would leave most of the device idle."""
     long = [d % len(a.shape) for d in dims]
-    lengths = [a.shape[d] for d in long]
-    length = math.prod(lengths)
-    if math.prod(output_shape) > FEW_RESULTS or length < MANY_ELEMENTS:
+    parts = _number_of_parts(a, long)
+    if parts == 1:
         return _reduce(op, output_shape, dtype, a, dims)
     wide = scalars.compute_dtype(dtype)
     if wide is not dtype:
         a = Node("convert_element_type", a.shape, wide, (a,))
     kept = tuple(output_shape)
+    lengths = [a.shape[d] for d in long]
+    length = math.prod(lengths)
     steps = row_major(lengths)
 
     def where(at: Indices) -> Indices:
-        rest = iter(at[:-1])
-        own = {d: remainder(quotient(at[-1], step), n) for d, step, n in zip(long, steps, lengths)}
+        rest = iter(at[1:])
+        own = {d: remainder(quotient(at[0], step), n) for d, step, n in zip(long, steps, lengths)}
         return tuple(own[d] if d in own else next(rest) for d in range(len(a.shape)))
 
-    line = _view(a, (*kept, length), where)
-    width = -(-length // PARTS)
-    missing = PARTS * width - length
+    line = _view(a, (length, *kept), where)
+    width = -(-length // parts)
+    missing = parts * width - length
     if missing:  # the last part is filled up with what changes nothing: for extremes, with an element
-        filler = Node("convert_element_type", (*kept, missing), wide, (_IDENTITIES.get(op),))
+        filler = Node("convert_element_type", (missing, *kept), wide, (_IDENTITIES.get(op),))
         if op not in _IDENTITIES:
-            filler = _view(line, (*kept, missing), lambda at: (*at[:-1], ZERO))
-        line = Node("select", (*kept, PARTS * width), wide, (line, filler), dim=len(kept), split=length)
-    tiles = _view(line, (*kept, PARTS, width), lambda at: (*at[:-2], at[-2] * width + at[-1]))
-    partial = _reduce(op, (*kept, PARTS), wide, tiles, (len(kept) + 1,))
-    made = _reduce(op, kept, wide, partial, (len(kept),))
+            filler = _view(line, (missing, *kept), lambda at: (ZERO, *at[1:]))
+        line = Node("select", (parts * width, *kept), wide, (line, filler), dim=0, split=length)
+    # Results are the inner dimension of what the parts give, so that programs write neighbours.
+    tiles = _view(line, (parts, *kept, width), lambda at: (at[0] * width + at[-1], *at[1:-1]))
+    partial = _reduce(op, (parts, *kept), wide, tiles, (len(kept) + 1,))
+    made = _reduce(op, kept, wide, partial, (0,))
     return made if wide is dtype else Node("convert_element_type", kept, dtype, (made,))
 
 

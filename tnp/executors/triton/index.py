@@ -15,8 +15,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from math import gcd
 
-__all__ = ["ZERO", "Atom", "Coordinate", "Index", "Indices", "Looked", "Part", "offset_of", "quotient", "remainder"]
+__all__ = [
+    "ZERO",
+    "Atom",
+    "Coordinate",
+    "Index",
+    "Indices",
+    "Looked",
+    "Part",
+    "Within",
+    "offset_of",
+    "quotient",
+    "remainder",
+    "within",
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,21 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Within:
+    """An index that is read only where it lies in a part of an array: from 0 to ``size - 1``."""
+
+    index: Index
+    size: int
+
+    @property
+    def high(self) -> int:
+        return self.size - 1
+
+    def __str__(self) -> str:
+        return f"({self.index})"
+
+
+@dataclass(frozen=True)
 class Looked:
     """An index that is a value of the kernel, of the given name: from 0 to ``size - 1`` (the kernel sees to that)."""
 
@@ -66,7 +95,7 @@ class Looked:
         return self.name
 
 
-Atom = Coordinate | Part | Looked
+Atom = Coordinate | Part | Within | Looked
 
 
 @dataclass(frozen=True)
@@ -97,7 +126,9 @@ class Index:
         factors = dict(self.terms)
         for atom, factor in other.terms:
             factors[atom] = factors.get(atom, 0) + factor
-        return Index(_sorted(factors), self.constant + other.constant)
+        whole = _whole(factors)
+        made = Index(_sorted(factors), self.constant + other.constant)
+        return made if whole is None else made + whole
 
     def __mul__(self, factor: int) -> Index:
         if factor == 0:
@@ -108,7 +139,7 @@ class Index:
         """This form, and those inside its atoms."""
         yield self
         for atom, _ in self.terms:
-            if isinstance(atom, Part):
+            if isinstance(atom, (Part, Within)):
                 yield from atom.index.walk()
 
     def __str__(self) -> str:
@@ -127,6 +158,22 @@ def _sorted(factors: dict[Atom, int]) -> tuple[tuple[Atom, int], ...]:
     return tuple(sorted(((a, f) for a, f in factors.items() if f), key=lambda term: str(term[0])))
 
 
+def _whole(factors: dict[Atom, int]) -> Index | None:
+    """``i * f`` for a quotient ``(i // n) * (n * f)`` and a remainder ``(i % n) * f``, which leave ``factors``: a dimension that a view split."""
+    for atom, factor in factors.items():
+        if isinstance(atom, Part) and atom.operator == "%" and factor:
+            other = Part(atom.index, "//", atom.by)
+            if factors.get(other) == factor * atom.by:
+                del factors[atom], factors[other]
+                return atom.index * factor
+    return None
+
+
+def within(index: Index, size: int) -> Index:
+    """An index where it lies between 0 and ``size - 1``; elsewhere nobody reads it."""
+    return index if 0 <= index.low and index.high < size else Index.of(Within(index, size))
+
+
 def quotient(index: Index, by: int) -> Index:
     """``index // by`` of an index that is not negative."""
     return _divided(index, by, "//")
@@ -142,12 +189,24 @@ def _divided(index: Index, by: int, operator: str) -> Index:
         return index if operator == "//" else ZERO
     multiples = Index(tuple((a, f // by) for a, f in index.terms if f % by == 0), index.constant // by)
     rest = Index(tuple((a, f) for a, f in index.terms if f % by), index.constant % by)
-    if rest.low >= 0 and rest.high < by:
+    if rest.low < 0 or multiples.low < 0:
+        return Index.of(Part(index, operator, by))
+    if rest.high < by:
         return multiples if operator == "//" else rest
-    if rest.low >= 0 and multiples.low >= 0:
-        part = Index.of(Part(rest, operator, by))
-        return multiples + part if operator == "//" else part
-    return Index.of(Part(index, operator, by))
+    step, coarse, fine = _coarse(rest, by)
+    if operator == "//":
+        return multiples + Index.of(Part(coarse, operator, by // step))
+    return Index.of(Part(coarse, operator, by // step)) * step + fine
+
+
+def _coarse(index: Index, by: int) -> tuple[int, Index, Index]:
+    """``step, a, b`` with ``index = step * a + b``, where ``step`` divides ``by`` and ``b`` is less than a step: only ``a`` is divided."""
+    for step in sorted({gcd(f, by) for _, f in index.terms}, reverse=True):
+        fine = Index(tuple((a, f) for a, f in index.terms if f % step), index.constant % step)
+        if 0 <= fine.low and fine.high < step:
+            coarse = tuple((a, f // step) for a, f in index.terms if f % step == 0)
+            return step, Index(coarse, index.constant // step), fine
+    return 1, index, ZERO
 
 
 def offset_of(at: Sequence[Index], strides: Sequence[int]) -> Index:

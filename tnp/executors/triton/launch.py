@@ -21,7 +21,7 @@ from tnp.executors.base import Region
 from tnp.executors.shared.diagnostics import report_failure, written
 from tnp.executors.shared.unfused_fallback import UnfusedFallback
 from tnp.executors.triton import tuning
-from tnp.executors.triton.emit import Launch, generate
+from tnp.executors.triton.emit import Launch, generate, module
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
 from tnp.runtime import locks
@@ -30,6 +30,8 @@ __all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source
 
 #: kinds of strides for which a region is compiled
 SPECIALISATIONS = 8
+#: kernels of a process that are kept compiled
+KERNELS = 4096
 
 
 #: errors of memory (``MemoryError`` is CuPy's) and of the device, which say nothing about kernels
@@ -61,8 +63,9 @@ def has_device() -> bool:
     return torch.cuda.is_available()
 
 
+@functools.lru_cache(KERNELS)
 def load_source(source: str) -> dict[str, Any]:
-    """The functions of a module of generated source. Tracebacks, and Triton itself, find its lines."""
+    """The functions of a module of generated source, which Triton compiles once. Tracebacks, and Triton itself, find its lines."""
     name = f"<tnp triton {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"__name__": "tnp_triton_kernels"}
@@ -138,10 +141,10 @@ class FusedRegion:
                 return lambda *args: self._unfused(args)
             if key not in self._programs:
                 strides = self._strides(args)
-                source, launches = generate(self.name, self.graph, self.kernels, strides, interpreted=interprets())
-                self.sources[key] = source
-                scope = load_source(source)
-                self._programs[key] = self._program(launches, [scope[launch.name] for launch in launches])
+                launches = generate(self.graph, self.kernels, strides)
+                self.sources[key] = module(launches, interprets())
+                kernels = [load_source(module([launch], interprets()))[launch.name] for launch in launches]
+                self._programs[key] = self._program(launches, kernels)
             return self._programs[key]
 
     def _warn(self, key: Any, error: Exception) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tnp.core.dtypes import DType
 from tnp.executors.triton.graph import Graph, Node
-from tnp.executors.triton.index import ZERO, Coordinate, Index, Indices, Looked, offset_of, row_major
+from tnp.executors.triton.index import ZERO, Coordinate, Index, Indices, Looked, offset_of, row_major, within
 from tnp.executors.triton.scalars import literal
 
 __all__ = ["Kernel", "Statement", "schedule"]
@@ -216,14 +216,15 @@ class _Body:
     def select(self, node: Node, at: Indices, guards: tuple[str, ...], key: Any) -> str:
         dim, split = node.parameters["dim"], node.parameters["split"]
         first, second = node.sources
-        behind = (*at[:dim], at[dim] + -split, *at[dim + 1 :])
+        ahead = (*at[:dim], within(at[dim], first.shape[dim]), *at[dim + 1 :])
+        behind = (*at[:dim], within(at[dim] + -split, second.shape[dim]), *at[dim + 1 :])
         if at[dim].high < split:
             return self.value(first, at, guards)
         if at[dim].low >= split:
             return self.value(second, behind, guards)
         before = self.add((at[dim], split, "before"), "before", node.dtype, (split,), at=(at[dim],))
         after = self.add((at[dim], split, "after"), "after", node.dtype, (split,), at=(at[dim],))
-        a = self.value(first, at, (*guards, before))
+        a = self.value(first, ahead, (*guards, before))
         b = self.value(second, behind, (*guards, after))
         return self.add(key, "choose", node.dtype, (before, a, b))
 

@@ -93,7 +93,7 @@ LAYERS_OF_CORE = (
     "prims.elementwise prims.fft prims.indexing prims.linalg prims.nn prims.program",
     "prims.control_flow prims.random prims.reduction prims.shape",
     "prims",
-    "activity effects trace_check views",
+    "activity effects lengths trace_check views",
     "clang.base",
     "clang.shape",
     "clang.elementwise",

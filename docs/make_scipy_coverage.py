@@ -19,11 +19,12 @@ import scipy
 
 from tnp.core.symbol import OpTags
 from tnp.lang import scipy as language
+from tnp.lang.numpy import registry as numpy_functions
 from tnp.lang.scipy import registry
 from tnp.transforms.autodiff import grad_rules
 
 MODULES = (
-    "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance", "special", "stats",
+    "fft", "fftpack", "integrate", "interpolate", "linalg", "ndimage", "signal", "sparse", "sparse.linalg", "spatial.distance", "special", "stats",
 )  # fmt: skip
 ROUTINES = ("linalg.blas", "linalg.lapack")
 
@@ -42,7 +43,7 @@ def public_names() -> Iterator[tuple[str, str, object]]:
 
 def status(name: str, found: object) -> str:
     """The status of ``scipy.<name>``."""
-    symbol = language.symbol_of(found)
+    symbol = language.symbol_of(found) or numpy_functions.symbol_of(found)  # of which SciPy has some under its own names
     if symbol is None:
         return registry.status_of(name)
     if not symbol.is_prim:

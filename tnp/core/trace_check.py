@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tnp.core import prims, symbols
 from tnp.core.errors import TraceCheckError
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
@@ -32,10 +32,13 @@ def check_trace(trace: Trace) -> None:
         raise TraceCheckError(f"the trace does not end with its return:\n{trace}")
 
 
-def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None:
+def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace, *, runs: bool = True) -> None:
+    """``runs`` is false of what an executor's operation consists of: it says what that computes, also of sizes that nothing has any more."""
     if bsym.sym in (prims.unpack_trivial, prims.python_del):
         return
     for p in bsym.flat_inputs:
+        if not runs and isinstance(p, NumberProxy):
+            continue
         if p.name not in defined and symbols.is_symbol(p) and all(n.name in defined for n in symbols.roots(p)):
             continue  # made of sizes that are there, where an executor's operation takes it
         if p.name not in defined:
@@ -44,7 +47,7 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
             raise TraceCheckError(f"{p.name} is {defined[p.name]}, but used as {p.type_string()} in\n{bsym}")
     inner = dict(defined)
     for sub in bsym.subsymbols:
-        _check_one(sub, inner, trace)
+        _check_one(sub, inner, trace, runs=runs and bsym.sym.executor is None)
     for body in bodies_of(bsym):
         _check_body(body, defined, trace)
     for p in bsym.flat_outputs:

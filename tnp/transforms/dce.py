@@ -8,6 +8,7 @@ from typing import Any
 from tnp.core import dtypes, intervals, prims, sizes
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
+from tnp.core.lengths import takes_any
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
@@ -90,11 +91,12 @@ def may_raise(b: BoundSymbol) -> bool:
 
 
 def any_size(b: BoundSymbol) -> bool:
-    """Whether an operation reads an array whose size is known only when the program runs, or is given such a shape: another's
+    """Whether an operation reads an array whose size is known only when the program runs, or is given such a shape, and another's
     may not fit it."""
     if b.operation in (prims.reshape, prims.broadcast_in_dim) and not sizes.is_decided(b.args[1]):
-        return True
-    return any(isinstance(p, TensorProxy) and not sizes.is_decided(p.shape) for p in b.flat_inputs)
+        return not takes_any(b)
+    is_unknown = any(isinstance(p, TensorProxy) and not sizes.is_decided(p.shape) for p in b.flat_inputs)
+    return is_unknown and not takes_any(b)
 
 
 def unread(trace: Trace) -> set[str]:

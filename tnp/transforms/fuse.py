@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import languages, prims, symbols
+from tnp.core import languages, prims
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
@@ -275,7 +275,7 @@ def _unfused(
         n.name: (k, d, n)
         for k, p in enumerate(inputs)
         for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ())
-        if isinstance(n, NumberProxy) and symbols.value_of(n) is not None and n.name not in given
+        if isinstance(n, NumberProxy) and n.name not in given
     }
     alone.args = [*given.values(), *(n for _, _, n in sizes.values())]
     with tracing(alone):

@@ -93,6 +93,9 @@ class Interpreter:
             if s.buffer.role == "point":
                 self.memory[s.buffer] = value
                 continue
+            if isinstance(s, nodes.Positions):
+                self.memory[s.buffer][...] = np.nonzero(value)[0]
+                continue
             at = self.place(s.at, values)
             self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
 

@@ -8,16 +8,41 @@ from tests.executors.llvm.loop_ir_interpreter import interpret
 from tnp.api import programs_of
 from tnp.core import dtypes
 from tnp.core.errors import TraceCheckError
-from tnp.executors.llvm.any_size import roots_of
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import region as regions
-from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Constant, Kernel, Load, Nest, Reduce, Rows, Store
+from tnp.executors.llvm.loop_ir.emitter import COUNT
+from tnp.executors.llvm.loop_ir.nodes import (
+    Apply,
+    Buffer,
+    Constant,
+    Kernel,
+    Load,
+    Nest,
+    Positions,
+    Reduce,
+    Rows,
+    Store,
+)
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.testing import assert_same
 
 LENGTHS = (2, 3, 7, 100, 1000, 70_000)
 SHAPES = ((2, 3), (7, 2), (100, 7), (3, 1000), (200, 70), (2, 35_000))
 DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+
+
+def selected(x):
+    inside = x > 0.1
+    a = x[inside]
+    b = np.sqrt(a) * 2 - abs(x)[inside]
+    return b * b, b.sum(), np.flatnonzero(inside) * 2
+
+
+def selected_rows(x):
+    inside = x[:, 0] > 0.1
+    rows = x[inside] * 2
+    return rows - rows.sum(axis=0), (rows * rows).sum(axis=1), x.T[:, inside] + 1
+
 
 #: programs of one array of any length
 VECTORS = {
@@ -28,6 +53,7 @@ VECTORS = {
     "whole": lambda x: (x.sum(), x.max(), x.min(), (x * x).sum(), (x > 0).any(), (x > -9).all()),
     "variance": lambda x: (x.var(), x.std(ddof=1), x - x.mean()),
     "slices": lambda x: x[1:] - x[:-1],
+    "selected": selected,
     "steps": lambda x: (x[::2] * 2, x[1::3] + 1, x[::-1] * x),
     "scans": lambda x: (np.cumsum(x * 2) + 1, np.maximum.accumulate(x), np.cumprod(np.sign(x) * 1.01)),
     "ends": lambda x: x * x[-1] + x[0],
@@ -77,7 +103,7 @@ MATRICES = {
     "scans": lambda x: (x.cumsum(axis=0), x.cumsum(axis=1) * 2, np.minimum.accumulate(x - x[0], axis=0)),
     "scans of a cube": lambda x: [np.cumsum(x[:20, :9, None] * x[0, :2], axis=a) for a in range(3)],
     "cube": lambda x: np.exp(x[:20, :9, None] - (x[:20, :9, None] * x[0, :2]).max(axis=2, keepdims=True)),
-} | {f.__name__: f for f in (softmax, layer_norm, several_results, neighbours_of_rows)}  # fmt: skip
+} | {f.__name__: f for f in (softmax, layer_norm, several_results, neighbours_of_rows, selected_rows)}  # fmt: skip
 
 
 @pytest.fixture
@@ -94,8 +120,9 @@ def interpreted(monkeypatch):
             given = {p.name: a for p, a in zip(self.region.inputs, inputs, strict=True)}
             arrays = [np.array(given[b.name]) for b in self.kernel.inputs]
             sizes = {}
-            for name, (_, (slot, dim, less)) in roots_of(self.region.inputs).items():
-                sizes[name] = (inputs[slot] if dim is None else inputs[slot].shape[dim]) - less
+            for name, (slot, dim, less) in regions.sources_of_sizes(self.region).items():
+                x = inputs[slot]
+                sizes[name] = (x if dim is None else np.count_nonzero(x) if dim == COUNT else x.shape[dim]) - less
             expected = dict(
                 zip(
                     [b.name for b in self.kernel.outputs],
@@ -366,6 +393,14 @@ def twice(x):
     return Apply("add", (x, x), F8, F8)
 
 
+def is_small(x):
+    return Apply("lt", (x, Constant(1.0, F8)), F8, dtypes.bool8)
+
+
+def positions(x, i, buffer):
+    return Positions(buffer, (Index(),), is_small(load(x, i, 0)), i)
+
+
 def test_a_kernel_that_keeps_the_rules():
     verify(
         kernel_of(lambda x, y, t, i, j: [
@@ -375,6 +410,8 @@ def test_a_kernel_that_keeps_the_rules():
 
 
 BROKEN = {
+    "t is no array of positions": lambda x, y, t, i, j: [Nest((i,), [positions(x, i, t)])],
+    "a scan is not alone": lambda x, y, t, i, j: [Nest((i,), [positions(x, i, t), positions(x, i, t)])],
     "t is read before it is written": lambda x, y, t, i, j: [Nest((i, j), [store(y, load(t, i, j), i, j)])],
     "nothing writes": lambda x, y, t, i, j: [Nest((i, j), [store(t, load(x, i, j), i, j)])],
     "x is not the kernel's to write": lambda x, y, t, i, j: [Nest((i, j), [store(x, load(x, i, j), i, j)])],

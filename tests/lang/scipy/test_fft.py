@@ -7,6 +7,7 @@ from tests.lang.scipy.checks import compiled_as_eager, gradient_is_right, layout
 
 fft = pytest.importorskip("scipy.fft")
 import scipy  # noqa: E402
+from scipy import fftpack  # noqa: E402
 from scipy.fft import irfft, next_fast_len, rfft, rfftfreq  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -24,6 +25,7 @@ FUNCTIONS = {
     "irfftn": lambda x: fft.irfftn(x, s=(4, 9)),
     "hfft": lambda x: fft.hfft(x, 7),
     "fftshift": lambda x: (fft.fftshift(x), fft.ifftshift(x, axes=1)),
+    "legacy": lambda x: (fftpack.fft(x), fftpack.ifft(x, 5, axis=0), fftpack.fft2(x) + 1, fftpack.fftn(x, axes=(1,))),
     "dct": lambda x: (fft.dct(x), fft.idct(x, type=3, norm="ortho"), fft.dctn(x), fft.dst(x, 1)),
 }
 REAL = {
@@ -36,6 +38,7 @@ REAL = {
         fft.rfftfreq(8, d=0.5),
         x * fft.fftfreq(6, 1.0 / x.shape[0]),
     ),
+    "legacy of numbers": lambda x: (fftpack.rfft(x), fftpack.irfft(x, 8), fftpack.dct(x, 3), fftpack.idst(x)),
     "lengths": lambda x: x * next_fast_len(x.shape[0] * 7) + scipy.fft.prev_fast_len(11),
     "hankel": lambda x: fft.fht(x[0], 0.1, 0.5),
 }

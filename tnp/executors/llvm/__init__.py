@@ -85,7 +85,7 @@ class LLVMExecutor(FusionExecutor):
         return is_slow and not (is_available() and program.takes(bsym, self.everything, self.fast))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
+        return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
@@ -104,6 +104,9 @@ class LLVMExecutor(FusionExecutor):
             loop = program.ProgramRegion(name, region, self.fast)
             return Fused(loop.launcher.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
+            (first, *others) = region.bound_symbols
+            if not others and loop_ir.kind_of(first) is not True:
+                return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)

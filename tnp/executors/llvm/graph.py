@@ -28,6 +28,7 @@ __all__ = [
     "Indices",
     "Lowering",
     "Node",
+    "Positions",
     "Product",
     "Reduction",
     "Refused",
@@ -149,6 +150,13 @@ class Scan(Node):
     def __init__(self, op: str, source: Node, dim: int, *, position: int) -> None:
         super().__init__(op, source.shape, source.dtype, (source,), position=position)
         self.dim = dim
+
+
+class Positions(Node):
+    """The positions at which a vector of bools is true, in order: as many as there are."""
+
+    def __init__(self, shape: Sequence[int], mask: Node, *, position: int) -> None:
+        super().__init__("positions", shape, dtypes.int64, (mask,), position=position)
 
 
 class Update(Node):
@@ -355,6 +363,8 @@ class Lowering:
         self.checked: set[tuple[Node, int, int]] = set()
         #: reductions by operation, dtype, source and dimensions
         self.reductions: dict[tuple[str, DType, Node, frozenset[int]], Node] = {}
+        #: by a mask, the positions where it is true
+        self.positions: dict[Node, Node] = {}
         self.nodes: dict[str, Node] = {}
         self.position = 0
 
@@ -443,7 +453,8 @@ class Lowering:
             rules = RULES[bsym.sym.name]
             found = rules[0] if len(rules) == 1 else _rule_for(bsym)
             assert found is not None
-            self.nodes[bsym.output.name] = found.lower(self, bsym.output, *args, **bsym.kwargs)
+            output = bsym.output if isinstance(bsym.output, Proxy) else bsym.output[0]
+            self.nodes[output.name] = found.lower(self, output, *args, **bsym.kwargs)
         else:
             for sub in bsym.subsymbols:
                 self.lower(sub)

@@ -19,6 +19,7 @@ from tnp.executors.llvm.graph import (
     Indices,
     Lowering,
     Node,
+    Positions,
     Update,
     View,
     first_version,
@@ -204,6 +205,9 @@ def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int
     """Makes the kernel refuse indices that are not from ``lowest``, which is 0 or less, to below ``length``."""
     while isinstance(indices, View) and indices.whole:
         indices = indices.source
+    counted = indices.sources[0] if indices.op == "copy" else indices
+    if isinstance(counted, Positions) and counted.sources[0].shape[0] == length:
+        return
     known = _known(indices, variables(indices.shape))
     if (known is not None and _fits(known, lowest, length)) or (indices, length, lowest) in lowering.checked:
         return
@@ -231,6 +235,15 @@ def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int
     if shape:
         wrong = lowering.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(shape))))
     lowering.graph.errors.append(wrong)
+
+
+@rule("nonzero", checker=lambda b: b.args[0].ndim == 1)
+def _nonzero(lowering: Lowering, output: TensorProxy, mask: Node) -> Node:
+    """What is written has room behind its end: a result is a copy."""
+    if mask not in lowering.positions:
+        lowering.position += 1
+        lowering.positions[mask] = lowering.graph.add(Positions(output.shape, mask, position=lowering.position))
+    return lowering.make("copy", output.shape, output.dtype, (lowering.positions[mask],))
 
 
 @rule("take")

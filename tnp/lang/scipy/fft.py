@@ -1,4 +1,4 @@
-"""``scipy.fft``, on the prims of ``numpy.fft``. Cosine and sine transforms are calls of SciPy's."""
+"""``scipy.fft`` and ``scipy.fftpack``, on the prims of ``numpy.fft``. Cosine and sine transforms are calls of SciPy's."""
 
 from __future__ import annotations
 
@@ -78,6 +78,21 @@ for _name in ("fft", "ifft", "rfft", "irfft"):
     _several_dimensions(f"{_name}2", (-2, -1))
 
 
+def _legacy(name: str) -> None:
+    transform = _of_numpy(name)
+
+    def meta(x: Any, n: Any = None, axis: Any = -1, overwrite_x: Any = False) -> TensorProxy:
+        made: TensorProxy = transform(_covered(x, None), _points(n), axis, None)
+        return made
+
+    meta.__name__, meta.__doc__ = name, f"``scipy.fftpack.{name}``: as ``scipy.fft.{name}``."
+    scipysymbol(f"fftpack.{name}")(meta)
+
+
+for _name in ("fft", "ifft"):
+    _legacy(_name)
+
+
 @scipysymbol("fft.fftfreq", factory=True)
 def fftfreq(n: Any, d: Any = 1.0, *, xp: Any = None, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform for a sample spacing ``d``."""
@@ -113,6 +128,7 @@ def ifftshift(x: Any, axes: Any = None) -> TensorProxy:
 by_dry_run(
     "fft", "dct dctn dst dstn fht hfft2 hfftn idct idctn idst idstn ifht ihfft2 ihfftn next_fast_len prev_fast_len"
 )
+by_dry_run("fftpack", "dct dctn dst dstn fft2 fftn idct idctn idst idstn ifft2 ifftn irfft next_fast_len rfft rfftfreq")
 
 
 def _orthogonal(name: str, inverse: Symbol) -> Callable[..., list[TensorProxy]]:

@@ -57,6 +57,7 @@ __all__ = [
 #: submodules of SciPy, and the module of the language that defines functions of each
 MODULES = {
     "scipy.fft": "tnp.lang.scipy.fft",
+    "scipy.fftpack": "tnp.lang.scipy.fft",
     "scipy.integrate": "tnp.lang.scipy.integrate",
     "scipy.interpolate": "tnp.lang.scipy.interpolate",
     "scipy.linalg": "tnp.lang.scipy.linalg",

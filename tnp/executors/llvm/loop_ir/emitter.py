@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tnp.core import symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES
 from tnp.executors.llvm.code import Code, extreme
@@ -21,6 +22,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
 from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
+    ORDERED,
     Apply,
     Buffer,
     Check,
@@ -28,6 +30,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Nest,
     Position,
+    Positions,
     Reduce,
     Rows,
     Scan,
@@ -36,10 +39,31 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["Interface", "Module", "NestCode", "emit"]
+__all__ = ["COUNT", "Interface", "Module", "NestCode", "emit"]
 
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
+#: in place of a dimension
+COUNT = -1
+#: a function that counts
+COUNTING = """\
+define internal i64 @count_true(ptr %mask, i64 %n) noinline #0 {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %count = phi i64 [ 0, %entry ], [ %sum, %loop ]
+  %place = getelementptr i8, ptr %mask, i64 %i
+  %byte = load i8, ptr %place, align 1
+  %is.true = icmp ne i8 %byte, 0
+  %one = zext i1 %is.true to i64
+  %sum = add nuw nsw i64 %count, %one
+  %next = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %sum
+}"""
 #: columns that a thread takes of a reduction over rows
 COLUMNS = 256
 
@@ -47,7 +71,8 @@ COLUMNS = 256
 @dataclass(frozen=True)
 class Interface:
     """What a kernel is called with: ``slots`` are its buffers and its numbers (by index), in order, and ``roots`` the sizes that no
-    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that."""
+    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that.
+    For the dimension :data:`COUNT` it is how many elements of the slot, a vector of bools, are true."""
 
     slots: Sequence[Buffer | int]
     inputs: int
@@ -146,19 +171,41 @@ class Module:
 
     def _set_roots(self, function: Function) -> None:
         """Puts the sizes that are given into the context."""
-        code, behind = function.code, len(self.interface.slots) + RECORD_WORDS
-        for name, (slot, dim, less) in self.interface.roots.items():
-            i = slot if dim is None else behind + slot
-            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
-            number = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+        code = function.code
+        in_order = sorted(self.interface.roots.items(), key=lambda item: item[1][1] == COUNT)
+        for name, (slot, dim, less) in in_order:
+            number = self._count(function, slot) if dim == COUNT else self._dimension(function, slot, dim)
             function.set_word(self.words[name], code.op(f"sub nsw i64 {number}, {less}") if less else number)
 
+    def _count(self, function: Function, slot: int) -> str:
+        """The register of how many elements of an argument are true."""
+        code, mask = function.code, self.interface.slots[slot]
+        assert isinstance(mask, Buffer)
+        self.code.require("count_true", COUNTING)
+        data = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
+        return code.op(f"call i64 @count_true(ptr {data}, i64 {function.size(mask.shape[0])})")
+
+    def _dimension(self, function: Function, slot: int, dim: int | None) -> str:
+        """The register of a dimension of an argument, or of a number among them."""
+        code = function.code
+        i = slot if dim is None else len(self.interface.slots) + RECORD_WORDS + slot
+        place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+        return code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+
     def _sizes(self) -> str:
-        """The function that gives the dimensions of results, and 1 if one that is computed is none."""
+        """The function that gives the dimensions of results, and 1 if one that is computed is none, or if arguments do not fit."""
         function = Function(self)
         code, lacking = function.code, "false"
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
         self._set_roots(function)
+        for name in self.interface.roots:  # a loop has an iteration
+            lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {function.word(name)}, 1')}")
+        for slot, b in enumerate(self.interface.slots[: self.interface.inputs]):
+            for d, n in enumerate(b.shape if isinstance(b, Buffer) else ()):
+                name = "" if isinstance(n, int) else symbols.number_of(n).name
+                if self.interface.roots.get(name, (slot, d, 0)) != (slot, d, 0):
+                    other = code.op(f"icmp ne i64 {self._dimension(function, slot, d)}, {function.size(n)}")
+                    lacking = code.op(f"or i1 {lacking}, {other}")
         made = [b for b in self.interface.slots[self.interface.inputs :] if isinstance(b, Buffer)]
         for i, n in enumerate(n for b in made for n in b.shape):
             size = function.size(n)
@@ -222,8 +269,8 @@ class NestCode:
 
     @property
     def scans(self) -> bool:
-        """Whether it is the nest of a scan."""
-        return isinstance(self.statements[0], Scan)
+        """Whether its only statement runs in the order of a loop."""
+        return isinstance(self.statements[0], ORDERED)
 
     def _runs(self, loops: Sequence[Var], over: set[Var]) -> list[tuple[Var, Any]]:
         runs: list[tuple[Var, Any]] = []
@@ -379,6 +426,10 @@ class NestCode:
     def _scan(self) -> Callable[[Function], None]:
         """Partial results, in order along a loop, in parallel over the outermost of the others."""
         (s,) = self.statements
+        if isinstance(s, Positions):
+            body = Body(self)
+            body.positions(s)
+            return self._call(body, 1, [s.along.limit])
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]

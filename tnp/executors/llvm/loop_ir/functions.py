@@ -25,6 +25,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Number,
     Position,
+    Positions,
     Reduce,
     Scan,
     Size,
@@ -401,6 +402,27 @@ class Body:
             for slot, part in zip(slots, value if isinstance(value, tuple) else (value,)):
                 self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
             self.store(s.buffer, s.at, value)
+
+    def positions(self, s: Positions) -> None:
+        """Each position is written, and the next one over it if it does not count. The mask was counted before: should another thread have
+        changed it since, places stay within the buffer, and the last ones are 0."""
+        code = self.code
+        count = self.head.code.op("alloca i64, align 8")
+        code.line(f"store i64 0, ptr {count}, align 8")
+        start, most = self.address(s.buffer, s.at), self.head.size(s.buffer.shape[0])
+
+        def put(position: str, at: str) -> None:
+            place = code.op(f"getelementptr i64, ptr {start}, i64 {at}")
+            scalars.store(code, position, place, s.buffer.dtype, self.module.alias(s.buffer))
+
+        with self.loop(s.along, "0", self.head.size(s.along.limit)):
+            found = extreme(code, "smin", code.op(f"load i64, ptr {count}, align 8"), most)
+            put(self.index(Index.of(s.along)), found)
+            counts = code.op(f"zext i1 {self.value(s.value)} to i64")
+            code.line(f"store i64 {code.op(f'add nuw nsw i64 {found}, {counts}')}, ptr {count}, align 8")
+        found = extreme(code, "smin", code.op(f"load i64, ptr {count}, align 8"), most)
+        with self.plain_loop(found, code.op(f"add nuw nsw i64 {most}, 1"), "scalar") as missing:
+            put("0", missing)
 
     def scan_rows(self, s: Scan, inner: Sequence[Var], split: Sequence[Var]) -> None:
         """A scan along a loop around others: each row continues the one before it."""

@@ -12,6 +12,7 @@ from typing import Any
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched
 from tnp.executors.llvm.loop_ir.nodes import (
+    ORDERED,
     Apply,
     Buffer,
     Check,
@@ -22,6 +23,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Nest,
     Position,
+    Positions,
     Reduce,
     Rows,
     Scan,
@@ -77,7 +79,7 @@ def _conflict(earlier: Nest | Rows, nest: Nest | Rows) -> bool:
 
 def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
     """How many outer loops a nest can share with an earlier one, and gains from."""
-    if any(isinstance(s, Scan) for s in (*_statements(earlier), *nest.statements)):
+    if any(isinstance(s, ORDERED) for s in (*_statements(earlier), *nest.statements)):
         return 0
     if not set().union(*touched(_statements(earlier))) & set().union(*touched(_statements(nest))):
         return 0
@@ -219,6 +221,8 @@ class _Renaming:
         buffer, at = self._at(s.buffer, s.at)
         if isinstance(s, Store):
             return Store(buffer, at, value)
+        if isinstance(s, Positions):
+            return Positions(buffer, at, value, self._var(s.along))
         if isinstance(s, Scan):
             return Scan(buffer, at, s.op, value, self._var(s.along))
         return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))

@@ -22,6 +22,7 @@ from tnp.executors.llvm.graph import (
     Graph,
     Indices,
     Node,
+    Positions,
     Reduction,
     Refused,
     Scan,
@@ -154,7 +155,7 @@ class _Lowering:
             if node not in self.stored:
                 self._store(node)
         for node in graph.nodes:
-            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Update)):
+            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Positions, Update)):
                 if isinstance(node, Update):
                     root = self._root(node)
                     if root not in self.stored:
@@ -219,7 +220,11 @@ class _Lowering:
         waiting = list(self.consumers.get(base, ()))
         while waiting:
             node = waiting.pop()
-            if node in seen or node.position >= update.position or isinstance(node, (Reduction, Scan, Update)):
+            if (
+                node in seen
+                or node.position >= update.position
+                or isinstance(node, (Reduction, Scan, Positions, Update))
+            ):
                 continue
             seen.add(node)
             users = self.consumers.get(node, ())
@@ -312,7 +317,7 @@ class _Lowering:
         self.kernel.nests.append(Nest(loops, [self._statement(node, domain, loops)]))
 
     def _domain(self, node: Node) -> Sequence[Any]:
-        if isinstance(node, Reduction):
+        if isinstance(node, (Reduction, Positions)):
             return node.sources[0].shape
         return node.value.shape if isinstance(node, Update) else node.shape
 
@@ -323,7 +328,7 @@ class _Lowering:
     def _joins(self, nest: Nest, node: Node, domain: Sequence[Any]) -> bool:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [n for n in domain if n != 1]
-        if isinstance(node, Scan) or any(isinstance(s, nodes.Scan) for s in nest.statements):
+        if isinstance(node, (Scan, Positions)) or any(isinstance(s, nodes.ORDERED) for s in nest.statements):
             return False
         if len(sizes) != len(nest.loops) or any(not (v.limit == n) for v, n in zip(nest.loops, sizes)):
             return False
@@ -340,6 +345,12 @@ class _Lowering:
         at = tuple(Index.of(next(left)) if n != 1 else Index() for n in domain)
         if isinstance(node, Update):
             return Store(self.stored[node], node.where(at), self._element(node.value, at))
+        if isinstance(node, Positions):
+            if not loops:
+                raise Refused("a mask of one element")
+            return nodes.Positions(
+                self.stored[node], (Index(),), self._element(node.sources[0], at), *at[0].variables()
+            )
         if isinstance(node, Scan):
             (along,) = at[node.dim].variables()
             return nodes.Scan(self.stored[node], at, SCANS[node.op], self._element(node.sources[0], at), along)

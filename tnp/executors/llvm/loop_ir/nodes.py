@@ -21,8 +21,31 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.index import Atom, Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Check", "Constant", "Convert", "Element", "Expression", "Kernel", "Load", "Nest", "Number", "Parameter", "Position", "Reduce", "Rows", "Scan",
-    "Size", "Statement", "Store", "elements_in", "loads_in", "parts_of", "show",
+    "ORDERED",
+    "Apply",
+    "Buffer",
+    "Check",
+    "Constant",
+    "Convert",
+    "Element",
+    "Expression",
+    "Kernel",
+    "Load",
+    "Nest",
+    "Number",
+    "Parameter",
+    "Position",
+    "Positions",
+    "Reduce",
+    "Rows",
+    "Scan",
+    "Size",
+    "Statement",
+    "Store",
+    "elements_in",
+    "loads_in",
+    "parts_of",
+    "show",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -159,7 +182,20 @@ class Scan:
     along: Var
 
 
-Statement: TypeAlias = "Store | Reduce | Scan"
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """``buffer`` is the positions of the loop ``along`` at which ``value``, a bool, is true, from ``at`` on. One element behind its end
+    may be written, too. Alone in its nest."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    value: Expression
+    along: Var
+
+
+Statement: TypeAlias = "Store | Reduce | Scan | Positions"
+#: statements that run in the order of a loop
+ORDERED = (Scan, Positions)
 
 
 @dataclass(eq=False)
@@ -272,7 +308,7 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
 
 
 def _nest(nest: Nest, depth: int) -> Iterator[str]:
-    ordered = [*nest.reduced, *(s.along for s in nest.statements if isinstance(s, Scan))]
+    ordered = [*nest.reduced, *(s.along for s in nest.statements if isinstance(s, ORDERED))]
     for var in nest.loops:
         kind = "" if var in ordered else " parallel"
         yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
@@ -287,6 +323,8 @@ def _listed(items: Sequence[Any]) -> str:
 
 def _statement(s: Statement) -> str:
     place = f"{s.buffer.name}[{_listed(s.at)}]"
+    if isinstance(s, Positions):
+        return f"{s.buffer.name} = {s.along} where {_text(s.value)}"
     if isinstance(s, Scan):
         return f"{place} = {s.op} up to {s.along} of {_text(s.value)}"
     return f"{place} = {_text(s.value)}" if isinstance(s, Store) else f"{place} {s.op}= {_text(s.value)}"

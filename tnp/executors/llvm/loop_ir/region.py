@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from tnp.core import check, devices, dtypes, symbols
+from collections.abc import Hashable, Iterable
+
+from tnp.core import check, devices, dtypes, intervals, prims, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
+from tnp.core.lengths import fits_surely
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
 from tnp.executors.llvm.graph import REDUCTIONS as ROWS
-from tnp.executors.llvm.graph import RULES, path_of
-from tnp.executors.llvm.loop_ir.emitter import Interface, emit
+from tnp.executors.llvm.graph import RULES, Refused, collected, path_of
+from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
+from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.verify import verify
@@ -20,24 +24,32 @@ from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import launcher
 
-__all__ = ["SymbolicRegion", "is_symbolic", "takes"]
+__all__ = ["SymbolicRegion", "is_symbolic", "kind_of", "sources_of_sizes", "takes"]
 
 _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
-    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get",
+    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get", "nonzero",
 )  # fmt: skip
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
-    """Whether an array of an operation has a symbolic size, and all other sizes are known."""
-    found = False
-    for p in (*bsym.flat_inputs, *bsym.flat_outputs):
-        for n in p.shape if isinstance(p, TensorProxy) else ():
-            if not isinstance(n, int):
-                if symbols.value_of(n) is None:
-                    return False
-                found = True
-    return found
+    """Whether an array of an operation has a symbolic size, or one that only the running program knows and that fits surely."""
+    arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    others = [n for p in arrays for n in p.shape if not isinstance(n, int)]
+    return bool(others) and (all(symbols.value_of(n) is not None for n in others) or fits_surely(bsym))
+
+
+def kind_of(bsym: BoundSymbol) -> Hashable:
+    """What operations of one kernel for any size have in common; ``False`` for one of known sizes. A mask is no part of the kernel that
+    has arrays as long as what it selects: these are made before the kernel runs."""
+    if not is_symbolic(bsym):
+        return False
+    return frozenset(_unknown_in(bsym.flat_outputs) or _unknown_in(bsym.flat_inputs)) or True
+
+
+def _unknown_in(ps: Iterable[Proxy]) -> Iterable[str]:
+    lengths = (n for p in ps if isinstance(p, TensorProxy) for n in p.shape if symbols.value_of(n) is None)
+    return [name for n in lengths if isinstance(n, NumberProxy) for name in intervals.linear(n).terms]
 
 
 def takes(bsym: BoundSymbol) -> bool:
@@ -63,13 +75,14 @@ def _is_plain(p: Proxy) -> bool:
         return True
     if not isinstance(p, TensorProxy) or p.device is not devices.cpu or p.dtype is dtypes.bfloat16:
         return False
-    return all(symbols.value_of(n) not in (None, 0) for n in p.shape)
+    return all(symbols.value_of(n) != 0 for n in p.shape)
 
 
 class SymbolicRegion(AnySizeRegion):
     """A region, and its kernel. Raises :class:`Refused`, or ``Unavailable``, if there is no code."""
 
     def __init__(self, name: str, region: Region, fast: bool) -> None:
+        region = with_symbols(region)
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = checked(share_rows(checked(kernel)))
@@ -84,12 +97,24 @@ class SymbolicRegion(AnySizeRegion):
         """How the kernel finds what it is called with."""
         buffers, numbers = iter(self.kernel.inputs), iter(range(len(self.numbers)))
         slots = [next(buffers if isinstance(p, TensorProxy) else numbers) for p in region.inputs]
-        roots = {name: root for name, (_, root) in roots_of(region.inputs).items()}
-        return Interface([*slots, *self.kernel.outputs], len(slots), roots)
+        return Interface([*slots, *self.kernel.outputs], len(slots), sources_of_sizes(region))
 
     def number(self, p: NumberProxy) -> launcher.Input:
         n = self.kernel.numbers[[q.name for q in self.numbers].index(p.name)]
         return launcher.Input(n.python_type.__name__, low=n.low, high=n.high)
+
+
+def sources_of_sizes(region: Region) -> dict[str, tuple[int, int | None, int]]:
+    """The roots of a region's sizes, as :class:`Interface` has them: with the lengths of what masks among the inputs select."""
+    roots = {name: root for name, (_, root) in roots_of(region.inputs).items()}
+    places = {p.name: j for j, p in enumerate(region.inputs)}
+    for b in collected(region.bound_symbols):
+        if b.operation is prims.nonzero:
+            (positions,), mask = b.output, b.args[0]
+            if mask.name not in places:
+                raise Refused("how long a result is depends on what is computed")
+            roots.setdefault(positions.shape[0].name, (places[mask.name], COUNT, 0))
+    return roots
 
 
 def checked(kernel: Kernel) -> Kernel:

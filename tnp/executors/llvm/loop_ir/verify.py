@@ -27,6 +27,7 @@ from tnp.executors.llvm.loop_ir.dependence import (
     may_share_loops,
 )
 from tnp.executors.llvm.loop_ir.nodes import (
+    ORDERED,
     Apply,
     Buffer,
     Check,
@@ -39,6 +40,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Nest,
     Number,
     Position,
+    Positions,
     Reduce,
     Rows,
     Scan,
@@ -113,8 +115,8 @@ class _Verifier:
         over = {frozenset(s.over) if isinstance(s, Reduce) else frozenset() for s in nest.statements}
         alike = len(over) == 1 or (around and over == {frozenset(), frozenset(nest.loops)})
         _check(bool(alike), "statements of a nest reduce over different loops")
-        scans = [s for s in nest.statements if isinstance(s, Scan)]
-        _check(not scans or (not around and len(nest.statements) == 1), "a scan is not alone in its nest")
+        ordered = [s for s in nest.statements if isinstance(s, ORDERED)]
+        _check(not ordered or (not around and len(nest.statements) == 1), "a scan is not alone in its nest")
         here: list[Statement] = []
         for s in nest.statements:
             self._expression(s.value, loops)
@@ -146,6 +148,13 @@ class _Verifier:
         """A statement writes different elements of a buffer at different points: all of them, or a part."""
         name = s.buffer.name
         _check(s.buffer in self.known and s.buffer.role != "input", f"{name} is not the kernel's to write")
+        if isinstance(s, Positions):
+            _check(s.value.dtype is dtypes.bool8 and s.buffer.dtype is dtypes.int64, f"{name} is no array of positions")
+            _check(
+                s.buffer.role == "temporary" and loops == (s.along,),
+                f"{name} has no room behind its end, or more loops",
+            )
+            return
         _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
         _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
         if isinstance(s, Reduce):

@@ -152,6 +152,46 @@ def test_programs_that_depend_on_values_run_in_the_faster_way(monkeypatch):
     assert "which takes less time" in str(tnp.explain(jitted))
 
 
+def test_calls_that_run_eagerly_ask_for_no_guards(clock):
+    calls, chosen = [], []
+    way = FasterWay(*ways(clock, 2e-5, 1e-5, calls), lambda: 0, chosen=lambda: chosen.append(way.is_eager))
+    for _ in range(60):
+        way(1)
+    assert chosen == [True]
+    run = way.direct()
+    for size in (1, 100, 100, 1, 100, 100):
+        assert run(size) == "eager"
+    assert way.is_eager  # three in a row are other arguments
+    run(100)
+    assert chosen == [True, False]
+    assert way(100) == "compiled"
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_jitted_function_whose_calls_run_eagerly(monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+    monkeypatch.setattr(faster_way, "OVERHEAD", -1.0)  # eager always takes less time
+    log = []
+
+    def f(x, *, n=2):
+        log.append(memoryview(x).nbytes)
+        return np.sin(x) * n
+
+    jitted = tnp.jit(f)
+    for _ in range(60):
+        np.testing.assert_allclose(jitted(np.ones(2)), f(np.ones(2)))
+    assert "for now they run eagerly" in str(tnp.explain(jitted))
+    misses = tnp.cache_info(jitted).misses
+    for x in (np.ones(3), np.ones((2, 2), np.float32)):
+        np.testing.assert_array_equal(jitted(x, n=3), f(x, n=3))
+    assert tnp.cache_info(jitted).misses == misses
+    with pytest.raises(TypeError, match="positional argument"):
+        jitted(np.ones(2), 3)
+    with pytest.raises(TypeError, match="bytes-like"):
+        jitted([1])
+    assert log == [16] * 120 + [24, 24, 16, 16]
+
+
 def test_functions_that_are_compiled_whole_always_run_compiled(monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
     monkeypatch.setattr(faster_way.FasterWay, "__call__", lambda self, *values: pytest.fail("there is no choice"))

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
+from tnp.compile.faster_way import FasterWay
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
-    from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
+    from tnp.compile.faster_way import FasterWayOfAModule
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["CacheEntry", "CallSignature", "in_order", "no_program"]
+__all__ = ["CacheEntry", "CallSignature", "in_order", "no_program", "runs_of"]
 
 
 @dataclass(eq=False)
@@ -25,6 +26,8 @@ class CallSignature:
 
     parameters: list[str]
     apply: Callable[..., Any]
+    #: whether ``apply(f, values)`` is ``f(*values)``
+    is_plain: bool = False
     runs: tuple[Callable[..., Any], ...] = ()
     #: how often such a call was traced, and how often that found that it runs eagerly
     traced: int = 0
@@ -56,6 +59,16 @@ class CacheEntry:
     points: ResumePoints | None = None
     #: whether it has symbolic sizes
     is_for_any_size: bool = False
+
+
+def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:
+    """What calls of a form try, one after the other. Where all of them take less time eagerly, they run so without guards."""
+    mine = [e for e in entries if e.form is form]
+    last = [] if form.last_resort is None else [form.last_resort]
+    ways = dict.fromkeys([*(form.in_parts if e.points is not None else e.run for e in mine), *last])
+    if all(isinstance(w, FasterWay) and w.is_eager for w in ways):
+        return tuple(w.direct() for w in ways if isinstance(w, FasterWay))
+    return (*(e.run for e in mine), *last)
 
 
 def in_order(entries: Iterable[CacheEntry], most: int) -> tuple[CacheEntry, ...]:

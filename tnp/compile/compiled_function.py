@@ -22,7 +22,7 @@ from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program
+from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
@@ -163,7 +163,7 @@ class Jitted(EagerCalls):
     def _make_binder(self) -> None:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
         self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
-        self._form = CallSignature(list(signature.parameters), apply)
+        self._form = CallSignature(list(signature.parameters), apply, self._positional >= 0)
         #: the program that is tried first
         self._first: Callable[..., Any] = no_program
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
@@ -304,8 +304,7 @@ class Jitted(EagerCalls):
         is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
-            last = () if form.last_resort is None else (form.last_resort,)
-            form.runs = () if is_switched else (*(e.run for e in entries if e.form is form), *last)
+            form.runs = () if is_switched else runs_of(form, entries)
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def uses(self, executor: Any) -> bool:

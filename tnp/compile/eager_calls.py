@@ -222,18 +222,32 @@ class EagerCalls:
             return form.apply(points.function() if is_same else whole, values)
 
         if form.in_parts is None:
-            way = FasterWay if is_function else FasterWayOfAModule
-            form.in_parts = way(beginning(run), lambda *values: form.apply(whole, values), lambda: points.version)
+            form.in_parts = self._faster_way(form, beginning(run), self._eagerly(form), lambda: points.version)
         return form.in_parts
+
+    def _eagerly(self, form: CallSignature) -> Callable[..., Any]:
+        """Runs a call eagerly, of which the values of all parameters are given."""
+        whole: Any = self.__tnp_function__
+        return whole if form.is_plain else lambda *values: form.apply(whole, values)
+
+    def _faster_way(
+        self, form: CallSignature, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any]
+    ) -> FasterWay | FasterWayOfAModule:
+        if type(self.__tnp_function__) not in _FUNCTIONS:
+            return FasterWayOfAModule(compiled, eagerly, state)
+
+        def chosen() -> None:
+            with KEEPING:
+                self._set_entries(self._entries)
+
+        return FasterWay(compiled, eagerly, state, chosen=chosen)
 
     def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
         """Runs a call whose program depends on values: the values cost programs of their own."""
-        whole: Any = self.__tnp_function__
         if not self.runs_eagerly or self._strict:
             return guard.run
-        eagerly = guard.prologue.compile(guard.prologue.variables, lambda *values: form.apply(whole, values))
-        way = FasterWay if type(whole) in _FUNCTIONS else FasterWayOfAModule
-        return way(guard.run, eagerly, lambda: guard.family.count)
+        eagerly = guard.prologue.compile(guard.prologue.variables, self._eagerly(form))
+        return self._faster_way(form, guard.run, eagerly, lambda: guard.family.count)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

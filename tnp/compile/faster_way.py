@@ -40,7 +40,8 @@ SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 class FasterWay:
     """Runs calls compiled, or ``eagerly`` where that takes less time.
 
-    ``state()`` is another value when what is compiled has changed: then all is tried again.
+    ``state()`` is another value when what is compiled has changed: then all is tried again. ``chosen()`` is called when ``is_eager`` is
+    another; calls may go to :meth:`direct` while it is true.
     """
 
     def __init__(
@@ -49,8 +50,11 @@ class FasterWay:
         eagerly: Callable[..., Any],
         state: Callable[[], Any],
         tolerance: float = TOLERANCE,
+        chosen: Callable[[], None] = lambda: None,
     ) -> None:
         self._compiled, self._eagerly, self._state, self._tolerance = compiled, eagerly, state, tolerance
+        self._chosen = chosen
+        self.is_eager = False
         self._start_over()
         self._flips = 0
 
@@ -63,7 +67,27 @@ class FasterWay:
         #: what an eager call takes at most, once they are
         self._limit = math.inf
         self._slow = 0
-        self.is_eager = False
+        self._choose(False)
+
+    def _choose(self, is_eager: bool) -> None:
+        if self.is_eager != is_eager:
+            self.is_eager = is_eager
+            self._chosen()
+
+    def direct(self) -> Callable[..., Any]:
+        """What runs calls eagerly, and asks for nothing but the time that they take: guards may take as long as a short call."""
+        eagerly, limit, clock = self._eagerly, self._limit, time.perf_counter
+
+        def run(*values: Any) -> Any:
+            start = clock()
+            result = eagerly(*values)
+            if clock() - start >= limit:
+                self._was_slow()
+            elif self._slow:
+                self._slow = 0
+            return result
+
+        return run
 
     def __call__(self, *values: Any) -> Any:
         if self._tried != self._state():
@@ -91,7 +115,8 @@ class FasterWay:
                 self._compile_for_good()
 
     def _compile_for_good(self) -> None:
-        self.is_eager, self._left = False, -1
+        self._left = -1
+        self._choose(False)
 
     def _timed(self, *values: Any) -> Any:
         """A call that is timed, the compiled ones first."""
@@ -113,7 +138,7 @@ class FasterWay:
                 self._compile_for_good()
             else:
                 self._limit = OTHER * eager + OTHER_SECONDS
-                self.is_eager = True
+                self._choose(True)
         return result
 
 

@@ -44,16 +44,31 @@ def trace_for_any_size(
     """The capture of a call, with symbols for the sizes that varied; without symbols if it cannot have them, or if
     ``needs_sizes`` says that executors would run the trace worse."""
     varying = prologue.varying
+
+    def traced() -> Captured:
+        while True:
+            try:
+                return trace_it()
+            except ReadsVarying as read:
+                varying.specialize(read.description, None)
+
+    varying.reads_late = True
+    try:
+        return _traced_for_any_size(prologue, traced, needs_sizes)
+    finally:
+        varying.reads_late = False
+
+
+def _traced_for_any_size(
+    prologue: Prologue, traced: Callable[[], Captured], needs_sizes: Callable[[Trace], bool] | None
+) -> Captured:
+    varying = prologue.varying
     if varying.in_vain and needs_sizes is not None and not varying.at_once:
-        return trace_it()
+        return traced()
     varying.is_on = True
     try:
         while True:
-            try:
-                captured = trace_it()
-            except ReadsVarying as read:
-                varying.specialize(read.description, None)
-                continue
+            captured = traced()
             if varying.at_once or not prologue.relations.symbols:
                 return captured
             specialized = prologue.relations.specialized()
@@ -69,7 +84,7 @@ def trace_for_any_size(
     finally:
         varying.is_on = False
     varying.in_vain += 1
-    return trace_it()
+    return traced()
 
 
 class HotSizes:

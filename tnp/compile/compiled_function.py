@@ -26,6 +26,7 @@ from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_prog
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
+from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faults import (
     REPORT,
@@ -363,7 +364,8 @@ class Jitted(EagerCalls):
         start = time.perf_counter()
         logs.begin(self.called)
         try:
-            return self._compiled(form, values, start)
+            with clocked_compilation():
+                return self._compiled(form, values, start)
         finally:
             logs.end()
 

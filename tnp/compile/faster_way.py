@@ -8,16 +8,18 @@ are the same bits in all calls.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["FasterWay", "FasterWayOfAModule"]
+__all__ = ["FasterWay", "FasterWayOfAModule", "clocked_compilation"]
 
 #: compiled calls before any is timed
 WARM = 6
@@ -35,6 +37,30 @@ LONG = 2e-3
 TOO_LONG = 0.05
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
+
+
+class _Compiling(threading.local):
+    """The seconds that this thread has spent compiling, and whether it is."""
+
+    seconds = 0.0
+    is_on = False
+
+
+_compiling = _Compiling()
+
+
+@contextlib.contextmanager
+def clocked_compilation() -> Iterator[None]:
+    """Notes the time that is spent inside as compilation."""
+    if _compiling.is_on:
+        yield
+        return
+    start, _compiling.is_on = time.perf_counter(), True
+    try:
+        yield
+    finally:
+        _compiling.seconds += time.perf_counter() - start
+        _compiling.is_on = False
 
 
 class FasterWay:
@@ -123,15 +149,17 @@ class FasterWay:
         times = self._times
         self._left = 0
         turn = self._count % 2 if self._count > 1 else 0
-        start = time.perf_counter()
+        start, compiling = time.perf_counter(), _compiling.seconds
         result = (self._eagerly if turn else self._compiled)(*values)
         if result is MISS:  # the call is of another kind
             return result
-        times[turn] = min(times[turn], time.perf_counter() - start)
+        took = time.perf_counter() - start
+        times[turn] = min(times[turn], took)
         self._count += 1
         compiled, eager = times
         is_sure = self._count > 5 or eager > LONG  # a first call may take longer
-        if (self._count == 2 and compiled > TOO_LONG) or (2 * compiled < eager < math.inf and is_sure):
+        runs = took - (_compiling.seconds - compiling)  # what compiles at each call says little about how long it runs
+        if (self._count == 2 and min(compiled, runs) > TOO_LONG) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
             if compiled <= self._tolerance * eager + OVERHEAD:

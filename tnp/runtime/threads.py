@@ -1,7 +1,7 @@
 """Parallel loops in native code, on the OpenMP runtime that the process already has.
 
 A second thread pool beside torch's would compete for the cores. So kernels use torch's OpenMP runtime if torch is
-loaded, otherwise another loaded OpenMP runtime, otherwise the system's. They call it through ``GOMP_parallel``, which
+loaded, otherwise the system's, otherwise another loaded one. They call it through ``GOMP_parallel``, which
 GNU's, LLVM's and Intel's runtimes all export. Without a runtime, loops run on the calling thread.
 
 Kernels call the symbol that ``ensure_runtime`` defines:
@@ -267,7 +267,7 @@ def _find_runtime() -> tuple[Any, Any] | None:
     """The entry points of the runtime to use, as native code reads them, and its library."""
     if not hasattr(os, "RTLD_NOW"):
         return None  # Windows: its OpenMP runtimes have other entry points
-    for name in (*_loaded_runtimes(), *_SYSTEM_RUNTIMES.get(sys.platform, ())):
+    for name in _candidates():
         try:
             library = _load(name)
             entries = [ctypes.cast(getattr(library, entry), ctypes.c_void_p).value for entry in _ENTRIES]
@@ -288,15 +288,19 @@ def _load(name: str) -> Any:
         return ctypes.CDLL(name)
 
 
-def _loaded_runtimes() -> list[str]:
-    """The files of the OpenMP runtimes in this process, torch's first."""
-    paths = {path for path in _loaded_libraries() if _RUNTIME_FILE.fullmatch(os.path.basename(path))}
+def _candidates() -> list[str]:
+    """The OpenMP runtimes that may be used: torch's, the system's, and those that other packages bring.
+
+    The threads of the latter wait awake for some 17 ms after each loop, in which BLAS's threads find no core.
+    """
+    paths = sorted(path for path in _loaded_libraries() if _RUNTIME_FILE.fullmatch(os.path.basename(path)))
     torch_file = getattr(sys.modules.get("torch"), "__file__", None)
-    if torch_file is None:
-        return sorted(paths)
-    folder = os.path.dirname(os.path.realpath(torch_file))
-    of_torch = (folder + os.sep, folder + ".libs" + os.sep)  # where its wheels keep the runtime
-    return sorted(paths, key=lambda path: (not path.startswith(of_torch), path))
+    of_torch: tuple[str, ...] = ()
+    if torch_file is not None:
+        folder = os.path.dirname(os.path.realpath(torch_file))
+        of_torch = (folder + os.sep, folder + ".libs" + os.sep)  # where its wheels keep the runtime
+    torchs = [path for path in paths if path.startswith(of_torch)] if of_torch else []
+    return list(dict.fromkeys([*torchs, *_SYSTEM_RUNTIMES.get(sys.platform, ()), *paths]))
 
 
 def _loaded_libraries() -> list[str]:

@@ -34,18 +34,19 @@ class FreshFunctions:
         is_users = type(f) is types.FunctionType and is_user_function(f)
         if not is_users or f.__dict__ or f.__kwdefaults__ or id(f) in inputs.same:
             return inputs.guard_identity(f, source)
-        if not inputs.prologue.varying.is_fresh(source.description, f):
-            return inputs.guard_identity(f, source)
-        if id(f) in self._found:
+        is_fresh = inputs.prologue.varying.is_fresh(source.description, f)
+        if id(f) in self._found:  # in another place, too
             expression = self._found[id(f)][1]
             inputs.prologue.guard(f"{source.expression} is {expression}", f"{source.description} is {expression}")
             return f
+        if not is_fresh:
+            return inputs.guard_identity(f, source)
         source = inputs.prologue.let(source)
         e, code = source.expression, inputs.prologue.constant(f.__code__, "code")
         names, count = inputs.prologue.constant(f.__globals__, "globals"), len(f.__defaults__ or ())
         inputs.guard_type(f, source)
         inputs.prologue.guard(
-            f"{e}.__code__ is {code} and {e}.__globals__ is {names} and not {e}.__dict__ and not {e}.__kwdefaults__ "
+            f"({e}.__code__ is {code} or {e}.__code__ == {code}) and {e}.__globals__ is {names} and not {e}.__dict__ and not {e}.__kwdefaults__ "
             f"and len({e}.__defaults__ or ()) == {count}",
             f"{source.description} has the code of {f.__qualname__}",
         )

@@ -65,6 +65,8 @@ class VaryingValues:
         self.at_once = False
         #: whether the present trace has symbols
         self.is_on = False
+        #: whether it reads functions and lists that varied when the program runs
+        self.reads_late = False
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
@@ -97,25 +99,27 @@ class VaryingValues:
 
     def varies(self, number: str, value: int) -> bool:
         """Whether an integer, which is called ``number``, is a symbol in the present trace; notes its value."""
-        return self._may_vary((int, number), value, self._first.get((int, number), value) != value, self.at_once)
+        differs = self._first.get((int, number), value) != value
+        return self._may_vary((int, number), value, differs, self.is_on, self.at_once)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
         length."""
-        return self._may_vary((list, name), length, self._first.get((list, name), length) != length)
+        differs = self._first.get((list, name), length) != length
+        return self._may_vary((list, name), length, differs, self.reads_late)
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""
         key = types.FunctionType, name
-        if key in self._first and self._first[key].__code__ is not f.__code__:
+        if key in self._first and self._first[key].__code__ != f.__code__:
             del self._first[key]
-        return self._may_vary(key, f, self._first.get(key, f) is not f)
+        return self._may_vary(key, f, self._first.get(key, f) is not f, self.reads_late)
 
-    def _may_vary(self, key: tuple[type, str], value: Any, differs: bool, at_once: bool = False) -> bool:
+    def _may_vary(self, key: tuple[type, str], value: Any, differs: bool, is_on: bool, at_once: bool = False) -> bool:
         self._first.setdefault(key, value)
         if differs:
             self._have_varied.add(key)
-        return self.is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
+        return is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
 
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""

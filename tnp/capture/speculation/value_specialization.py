@@ -52,6 +52,8 @@ class ValueProgram:
 
     #: elements from which on it is worth compiling what is computed of them
     MANY = 4096
+    #: elements that take longer than calls of parts do
+    LONG = 2**16
 
     @property
     def expressions(self) -> dict[str, str]:
@@ -63,6 +65,13 @@ class ValueProgram:
         numbers = list(self.trace.value_guards.values())[known:]
         with _guarding_in(self.inputs, self.prologue):
             guard_numbers(self.trace, numbers, self.inputs)
+
+    def computes_again(self, computed: set[str]) -> bool:
+        """Whether what it computes of ``computed`` takes longer than calls of parts do, by the elements; adds the rest to that."""
+        made = {p.name: p for b in self.trace.body if OpTags.VIEW not in b.sym.tags for p in b.flat_outputs}
+        counts = [sizes.most(p.shape) for n, p in made.items() if n in computed and isinstance(p, TensorProxy)]
+        computed.update(made)
+        return sum(self.LONG if n is None else n for n in counts) >= self.LONG
 
     @property
     def is_light(self) -> bool:
@@ -97,6 +106,8 @@ class Specializer:
         self.evaluator = evaluator
         #: the value of each proxy, by name, on which the trace is specialized
         self.specialized: dict[str, Any] = {}
+        #: the values that its value guards compute
+        self._computed: set[str] = set()
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
@@ -116,6 +127,8 @@ class Specializer:
         wanted = self._value_guard(proxy, what, needed)
         if wanted is None:
             raise needed
+        if wanted.computes_again(self._computed):
+            raise NeedsValue(f"{what} needs the value of {proxy.name}, of what another value was needed before")
         with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.capture.guards.prologue import MISS
 from tnp.compile import faster_way
-from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, ShortCalls
 
 
 class Clock:
@@ -170,7 +171,7 @@ def test_calls_that_run_eagerly_ask_for_no_guards(clock):
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 def test_a_jitted_function_whose_calls_run_eagerly(monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
-    monkeypatch.setattr(faster_way, "OVERHEAD", -1.0)  # eager always takes less time
+    monkeypatch.setattr(FasterWay, "margin", -1.0)  # eager always takes less time
     log = []
 
     def f(x, *, n=2):
@@ -192,13 +193,76 @@ def test_a_jitted_function_whose_calls_run_eagerly(monkeypatch):
     assert log == [16] * 120 + [24, 24, 16, 16]
 
 
-def test_functions_that_are_compiled_whole_always_run_compiled(monkeypatch):
+@pytest.mark.parametrize("options", [{"strict": True}, {"executors": ["llvm"]}, {"cudagraphs": True}], ids=str)
+def test_functions_whose_way_the_user_chose_always_run_compiled(options, monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
     monkeypatch.setattr(faster_way.FasterWay, "__call__", lambda self, *values: pytest.fail("there is no choice"))
-    jitted = tnp.jit(lambda x: x + 1)
+    jitted = tnp.jit(lambda x: x + 1, **options)
     for _ in range(40):
         jitted(np.ones(2))
     assert tnp.cache_info(jitted).hits == 39
+
+
+def a_way_of_short_calls(clock, compiled, eager, calls, is_for=lambda values: True):
+    chosen = []
+    way = ShortCalls(*ways(clock, compiled, eager, calls), is_for, lambda: chosen.append(True))
+    return way, chosen
+
+
+def test_short_calls_of_a_whole_program_run_eagerly_if_that_takes_less_time(clock):
+    calls = []
+    way, chosen = a_way_of_short_calls(clock, 2e-5, 1e-5, calls)
+    for _ in range(60):
+        way(1)
+    assert way.is_eager and chosen == [True]
+    assert way.direct()(1) == "eager"
+    assert way.beside_others()(1) == "compiled"  # guards tell its calls from those of others
+
+
+@pytest.mark.parametrize(("compiled", "eager"), [(3e-4, 1e-5), (1e-5, 2e-5), (1e-5, 1e-5)])
+def test_other_calls_of_a_whole_program_run_compiled(clock, compiled, eager):
+    calls = []
+    way, chosen = a_way_of_short_calls(clock, compiled, eager, calls)
+    for _ in range(60):
+        way.beside_others()(1)
+    assert not way.is_eager and chosen
+    assert ("eager" in calls) == (compiled < faster_way.SHORT)
+    assert set(calls[-30:]) == {"compiled"}
+
+
+def test_calls_that_a_program_is_not_for_do_not_count(clock):
+    calls = []
+    way, _ = a_way_of_short_calls(clock, 2e-5, 1e-5, calls, is_for=lambda values: False)
+    assert all(way(1) in ("compiled", MISS) for _ in range(60))
+    assert not way.is_eager
+
+
+def test_a_function_with_several_programs(monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+
+    def eager_takes_less_time(self, *values):
+        self._choose(True)
+        return self._eagerly(*values)
+
+    monkeypatch.setattr(ShortCalls, "_timed", eager_takes_less_time)
+
+    def f(x, *, n=2):
+        return np.sin(x) * n
+
+    jitted = tnp.jit(f)
+    kinds = (np.ones(2), np.ones((2, 2), np.float32))
+    for _ in range(60):
+        for x in kinds:
+            np.testing.assert_allclose(jitted(x, n=3), f(x, n=3), rtol=1e-6)
+    assert str(tnp.explain(jitted)).count("for now they run eagerly") == 2
+    info = tnp.cache_info(jitted)
+    for x in kinds:
+        np.testing.assert_array_equal(jitted(x=x), f(x))
+        np.testing.assert_array_equal(jitted(x), f(x))
+    np.testing.assert_array_equal(jitted(np.ones(3)), f(np.ones(3)))
+    assert tnp.cache_info(jitted).misses == info.misses
+    with pytest.raises(TypeError, match="positional argument"):
+        jitted(np.ones(2), 3)
 
 
 def test_calls_of_a_module_with_gradients_and_without_are_not_one_choice(clock):

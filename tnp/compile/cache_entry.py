@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
-from tnp.compile.faster_way import FasterWay
+from tnp.compile.faster_way import FasterWay, ShortCalls
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["CacheEntry", "CallSignature", "in_order", "no_program", "runs_of"]
+__all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program", "runs_of"]
 
 
 @dataclass(eq=False)
@@ -59,16 +59,27 @@ class CacheEntry:
     points: ResumePoints | None = None
     #: whether it has symbolic sizes
     is_for_any_size: bool = False
+    #: of a function that is compiled whole: whether short calls take less time eagerly
+    way: ShortCalls | None = None
 
 
 def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:
     """What calls of a form try, one after the other. Where all of them take less time eagerly, they run so without guards."""
     mine = [e for e in entries if e.form is form]
     last = [] if form.last_resort is None else [form.last_resort]
-    ways = dict.fromkeys([*(form.in_parts if e.points is not None else e.run for e in mine), *last])
-    if all(isinstance(w, FasterWay) and w.is_eager for w in ways):
-        return tuple(w.direct() for w in ways if isinstance(w, FasterWay))
-    return (*(e.run for e in mine), *last)
+    ways = eager_ways(form, entries)
+    if ways:
+        return tuple(w.direct() for w in ways)
+    return (*(e.run if e.way is None else e.way.beside_others() for e in mine), *last)
+
+
+def eager_ways(form: CallSignature, entries: Iterable[CacheEntry]) -> list[FasterWay]:
+    """What runs calls of a form, if all of them take less time eagerly; else nothing."""
+    mine = (e for e in entries if e.form is form)
+    last = [] if form.last_resort is None else [form.last_resort]
+    ways = dict.fromkeys([*(form.in_parts if e.points is not None else e.way or e.run for e in mine), *last])
+    found = [w for w in ways if isinstance(w, FasterWay) and w.is_eager]
+    return found if len(found) == len(ways) else []
 
 
 def in_order(entries: Iterable[CacheEntry], most: int) -> tuple[CacheEntry, ...]:

@@ -22,12 +22,12 @@ from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.cache_entry import CacheEntry, CallSignature, in_order, no_program, runs_of
+from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
-from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.executor_selection import ExecutorSelection
+from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.faults import (
     REPORT,
     is_certain,
@@ -104,6 +104,7 @@ class Jitted(EagerCalls):
     """
 
     __slots__ = (
+        "_direct",
         "_first",
         "_form",
         "_hits",
@@ -127,6 +128,8 @@ class Jitted(EagerCalls):
         self._specialisations = specialisations
         self._cudagraphs = cudagraphs
         self._dynamic = dynamic
+        self._plain = -1
+        self._direct: Callable[..., Any] | None = None
         self._entries: tuple[CacheEntry, ...] = ()
         self._last: CacheEntry | None = None
         self.lock = locks.lock()
@@ -163,8 +166,10 @@ class Jitted(EagerCalls):
 
     def _make_binder(self) -> None:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
-        self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
-        self._form = CallSignature(list(signature.parameters), apply, self._positional >= 0)
+        self._bind, apply, self._plain = binder(signature, getattr(self, "__name__", "function"))
+        self._form = CallSignature(list(signature.parameters), apply, self._plain >= 0)
+        #: how many positional arguments need no binding; none where all calls run eagerly, since that takes less time
+        self._positional = self._plain
         #: the program that is tried first
         self._first: Callable[..., Any] = no_program
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
@@ -185,8 +190,11 @@ class Jitted(EagerCalls):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
             try:
+                if self._direct is not None:
+                    self._hits += 1
+                    return self._direct(*args, **kwargs)
                 args = self._bound(args, kwargs)
-            except TypeError as wrong:
+            except Exception as wrong:
                 hide_own_frames(wrong)
                 raise
         try:
@@ -306,6 +314,9 @@ class Jitted(EagerCalls):
         forms = self.forms()
         for form in forms:
             form.runs = () if is_switched else runs_of(form, entries)
+        ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
+        self._direct = ways[0].direct(self.__tnp_function__) if ways else None
+        self._positional = -1 if ways else self._plain
         self._first = next(iter(forms[0].runs), no_program) if forms else no_program
 
     def uses(self, executor: Any) -> bool:
@@ -398,6 +409,7 @@ class Jitted(EagerCalls):
             if self._around is not None and not evaluator.steps and not is_worth_a_call(made.traces[0]):
                 self._around.note(dict.fromkeys(self._places, "it takes less than a call of a program"))
             entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
+            entry.way = None if evaluator.steps else self._way_of_short_calls(entry)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:

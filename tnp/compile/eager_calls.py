@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import FasterWay, FasterWayOfAModule
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, ShortCalls
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
@@ -29,6 +29,7 @@ from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
+    from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
 
 __all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
@@ -40,8 +41,9 @@ IN_PARTS_LIMIT = 3
 #: spans in spans of a function
 MOST_NESTED = 4
 
-#: programs of a span from which on it is left to Python, if they ran fewer than so many times each
-SPAN_LIMIT, HITS_OF_A_PROGRAM = 12, 3
+#: programs of a span from which on it is left to Python: if they ran fewer than so many times each, and in any case, since a call
+#: tries the guards of all
+SPAN_LIMIT, HITS_OF_A_PROGRAM, MOST_OF_A_SPAN = 12, 3, 24
 
 #: what is called is a function, not a module
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -70,6 +72,7 @@ class EagerCalls:
         _failed: Counter[str]
         _hits: int
         _cudagraphs: bool
+        _executors: ExecutorSelection
         _insert: Callable[..., None]
         _part: Callable[..., Any]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
@@ -101,7 +104,8 @@ class EagerCalls:
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
-        if self._around is not None and form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced:
+        has_many = form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced
+        if self._around is not None and (has_many or form.traced >= MOST_OF_A_SPAN):
             self._around.note(
                 dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
             )
@@ -241,6 +245,30 @@ class EagerCalls:
                 self._set_entries(self._entries)
 
         return FasterWay(compiled, eagerly, state, chosen=chosen)
+
+    def _way_of_short_calls(self, entry: CacheEntry) -> ShortCalls | None:
+        """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
+        asked = self._strict, self._executors.listed, self._executors.always
+        is_asked_for = any(x is not None and x is not False for x in asked)
+        is_function = type(self.__tnp_function__) in _FUNCTIONS
+        if (
+            not self.runs_eagerly
+            or is_asked_for
+            or self._is_part
+            or self._cudagraphs
+            or entry.training
+            or not is_function
+        ):
+            return None
+
+        def chosen() -> None:
+            with KEEPING:
+                self._set_entries(self._entries)
+
+        def is_for(values: tuple[Any, ...]) -> bool:
+            return len(self._entries) == 1 or entry.prologue.first_failure(values) is None  # which takes long
+
+        return ShortCalls(entry.run, self._eagerly(entry.form), is_for, chosen)
 
     def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
         """Runs a call whose program depends on values: the values cost programs of their own."""

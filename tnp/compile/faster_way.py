@@ -1,9 +1,9 @@
-"""Functions that run in parts, or whose programs depend on values: their calls run compiled or eagerly, whichever takes less time.
+"""Calls run compiled or eagerly, whichever takes less time.
 
-The calls of parts, their guards, and the programs of values cost some microseconds, which few operations on small arrays may not be
-worth. So after some calls each way is timed, in turns, on the calls that come anyhow, and the faster one is kept. Only calls that are
-short are tried eagerly, and calls that turn out to be longer are compiled again. A function with one program has no choice: its results
-are the same bits in all calls.
+Guards, the calls of parts, and the programs of values cost some microseconds, which few operations on small arrays may not be worth. So
+after some calls each way is timed, in turns, on the calls that come anyhow, and the faster one is kept. Calls that turn out to be
+longer are compiled again. A function that is compiled whole is tried eagerly only if its calls are short, since the last bits of its
+results may differ between the two ways.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["FasterWay", "FasterWayOfAModule", "clocked_compilation"]
+__all__ = ["FasterWay", "FasterWayOfAModule", "ShortCalls", "clocked_compilation"]
 
 #: compiled calls before any is timed
 WARM = 6
@@ -29,12 +29,14 @@ TIMED = 5
 TOLERANCE = 1.05
 #: the same where the results are differentiated, which takes longer than the call and is not timed
 TRAINING_TOLERANCE = 3.0
-#: seconds that an eager call costs more than calling the function
-OVERHEAD = 4e-7
+#: seconds that an eager call costs more than calling the function; and what the guards of a call in parts cost, which are not timed
+OVERHEAD, GUARDS = 2e-7, 5e-7
 #: seconds of an eager call that tell without a second one whether it takes longer
 LONG = 2e-3
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
 TOO_LONG = 0.05
+#: the same of a function that is compiled whole
+SHORT = 2e-4
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
@@ -70,6 +72,8 @@ class FasterWay:
     another; calls may go to :meth:`direct` while it is true.
     """
 
+    too_long, margin = TOO_LONG, OVERHEAD - GUARDS
+
     def __init__(
         self,
         compiled: Callable[..., Any],
@@ -100,13 +104,14 @@ class FasterWay:
             self.is_eager = is_eager
             self._chosen()
 
-    def direct(self) -> Callable[..., Any]:
-        """What runs calls eagerly, and asks for nothing but the time that they take: guards may take as long as a short call."""
-        eagerly, limit, clock = self._eagerly, self._limit, time.perf_counter
+    def direct(self, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """What runs calls eagerly, and asks for nothing but the time that they take: guards may take as long as a short call. With
+        ``function``, it takes its arguments instead of the values of all parameters."""
+        eagerly, limit, clock = function or self._eagerly, self._limit, time.perf_counter
 
-        def run(*values: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
             start = clock()
-            result = eagerly(*values)
+            result = eagerly(*args, **kwargs)
             if clock() - start >= limit:
                 self._was_slow()
             elif self._slow:
@@ -144,11 +149,17 @@ class FasterWay:
         self._left = -1
         self._choose(False)
 
+    def _is_for(self, values: tuple[Any, ...]) -> bool:
+        """Whether a call may be run eagerly for the sake of its time."""
+        return True
+
     def _timed(self, *values: Any) -> Any:
         """A call that is timed, the compiled ones first."""
         times = self._times
         self._left = 0
         turn = self._count % 2 if self._count > 1 else 0
+        if turn and not self._is_for(values):
+            return MISS
         start, compiling = time.perf_counter(), _compiling.seconds
         result = (self._eagerly if turn else self._compiled)(*values)
         if result is MISS:  # the call is of another kind
@@ -159,15 +170,45 @@ class FasterWay:
         compiled, eager = times
         is_sure = self._count > 5 or eager > LONG  # a first call may take longer
         runs = took - (_compiling.seconds - compiling)  # what compiles at each call says little about how long it runs
-        if (self._count == 2 and min(compiled, runs) > TOO_LONG) or (2 * compiled < eager < math.inf and is_sure):
+        if (self._count == 2 and min(compiled, runs) > self.too_long) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
         elif self._count > 2 * TIMED:
-            if compiled <= self._tolerance * eager + OVERHEAD:
+            if compiled <= self._tolerance * eager + self.margin:
                 self._compile_for_good()
             else:
                 self._limit = OTHER * eager + OTHER_SECONDS
                 self._choose(True)
         return result
+
+
+class ShortCalls(FasterWay):
+    """The same for a program of a function that is compiled whole. ``is_for(values)`` says whether the program is valid for a call."""
+
+    too_long, margin = SHORT, OVERHEAD
+
+    def __init__(
+        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], is_for: Callable[[tuple[Any, ...]], bool],
+        chosen: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._is_valid_for = is_for
+        self._is_settled = False
+        super().__init__(compiled, eagerly, lambda: None, chosen=chosen)
+
+    def _is_for(self, values: tuple[Any, ...]) -> bool:
+        return self._is_valid_for(values)
+
+    def _start_over(self) -> None:
+        self._is_settled = False
+        super()._start_over()
+
+    def _compile_for_good(self) -> None:
+        super()._compile_for_good()
+        self._is_settled = True
+        self._chosen()
+
+    def beside_others(self) -> Callable[..., Any]:
+        """What runs calls where other programs of the function do not run eagerly: guards tell the calls apart."""
+        return self._compiled if self._is_settled or self.is_eager or self._left < 0 else self
 
 
 class FasterWayOfAModule:

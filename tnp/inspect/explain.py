@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tnp.api import jitted_behind, programs_of
-from tnp.compile.cache_entry import CacheEntry, CallSignature
+from tnp.compile.cache_entry import CacheEntry
 from tnp.compile.resume_points import ResumePoints
 from tnp.core import prims
 from tnp.core.errors import UserLocation, shown_file
@@ -131,7 +131,7 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
             lines += [
                 f"program {i}: in parts",
                 *conditions,
-                *_choice(entry.form),
+                *_choice(entry),
                 *took,
                 *_parts(entry.points, seen, parts),
             ]
@@ -139,7 +139,7 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
         if entry.eager_reason is not None:
             lines += [f"program {i}: eager", *conditions, *took, f"  {entry.eager_reason}"]
             continue
-        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *_choice(entry.form), *took]
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *_choice(entry), *took]
         lines += _program(entry, own)
     for entry in f._entries:
         if entry.guard is not None and getattr(entry.run, "is_eager", False):
@@ -260,9 +260,10 @@ def folded(lines: Sequence[str]) -> list[str]:
     return made
 
 
-def _choice(form: CallSignature) -> list[str]:
+def _choice(entry: CacheEntry) -> list[str]:
     """Whether calls that could run compiled do not."""
-    is_eager = form.in_parts is not None and form.in_parts.is_eager
+    way = entry.form.in_parts if entry.way is None else entry.way
+    is_eager = way is not None and way.is_eager
     return ["  for now they run eagerly, which takes less time"] if is_eager else []
 
 

@@ -8,7 +8,7 @@ import pytest
 import tnp
 from tnp.capture.guards.prologue import MISS
 from tnp.compile import faster_way
-from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, ShortCalls
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, GuardedWay
 
 
 class Clock:
@@ -41,6 +41,12 @@ def ways(clock, compiled, eager, calls):
         return run
 
     return way("compiled", compiled), way("eager", eager)
+
+
+def eager_takes_less_time(self, *values):
+    """A choice that no clock has a part in."""
+    self._choose(True)
+    return self._eagerly(*values)
 
 
 def test_eager_that_takes_less_time_is_kept(clock):
@@ -171,7 +177,7 @@ def test_calls_that_run_eagerly_ask_for_no_guards(clock):
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 def test_a_jitted_function_whose_calls_run_eagerly(monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
-    monkeypatch.setattr(FasterWay, "margin", -1.0)  # eager always takes less time
+    monkeypatch.setattr(GuardedWay, "_timed", eager_takes_less_time)
     log = []
 
     def f(x, *, n=2):
@@ -205,7 +211,9 @@ def test_functions_whose_way_the_user_chose_always_run_compiled(options, monkeyp
 
 def a_way_of_short_calls(clock, compiled, eager, calls, is_for=lambda values: True):
     chosen = []
-    way = ShortCalls(*ways(clock, compiled, eager, calls), is_for, lambda: chosen.append(True))
+    two = ways(clock, compiled, eager, calls)
+    options = {"is_for": is_for, "guarded": lambda: two[1], "too_long": faster_way.SHORT}
+    way = GuardedWay(*two, lambda: None, lambda: chosen.append(True), **options)
     return way, chosen
 
 
@@ -216,10 +224,9 @@ def test_short_calls_of_a_whole_program_run_eagerly_if_that_takes_less_time(cloc
         way(1)
     assert way.is_eager and chosen == [True]
     assert way.direct()(1) == "eager"
-    assert way.beside_others()(1) == "compiled"  # guards tell its calls from those of others
 
 
-@pytest.mark.parametrize(("compiled", "eager"), [(3e-4, 1e-5), (1e-5, 2e-5), (1e-5, 1e-5)])
+@pytest.mark.parametrize(("compiled", "eager"), [(6e-3, 1e-5), (1e-5, 2e-5), (1e-5, 1e-5)])
 def test_other_calls_of_a_whole_program_run_compiled(clock, compiled, eager):
     calls = []
     way, chosen = a_way_of_short_calls(clock, compiled, eager, calls)
@@ -239,12 +246,7 @@ def test_calls_that_a_program_is_not_for_do_not_count(clock):
 
 def test_a_function_with_several_programs(monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
-
-    def eager_takes_less_time(self, *values):
-        self._choose(True)
-        return self._eagerly(*values)
-
-    monkeypatch.setattr(ShortCalls, "_timed", eager_takes_less_time)
+    monkeypatch.setattr(GuardedWay, "_timed", eager_takes_less_time)
 
     def f(x, *, n=2):
         return np.sin(x) * n

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
-from tnp.compile.faster_way import FasterWay, ShortCalls
+from tnp.compile.faster_way import FasterWay, GuardedWay
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class CacheEntry:
     points: ResumePoints | None = None
     #: whether it has symbolic sizes
     is_for_any_size: bool = False
-    #: of a function that is compiled whole: whether short calls take less time eagerly
-    way: ShortCalls | None = None
+    #: whether its calls take less time eagerly
+    way: GuardedWay | None = None
 
 
 def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:
@@ -75,11 +75,13 @@ def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callabl
 
 def eager_ways(form: CallSignature, entries: Iterable[CacheEntry]) -> list[FasterWay]:
     """What runs calls of a form, if all of them take less time eagerly; else nothing."""
-    mine = (e for e in entries if e.form is form)
+    mine = [e for e in entries if e.form is form]
     last = [] if form.last_resort is None else [form.last_resort]
-    ways = dict.fromkeys([*(form.in_parts if e.points is not None else e.way or e.run for e in mine), *last])
-    found = [w for w in ways if isinstance(w, FasterWay) and w.is_eager]
-    return found if len(found) == len(ways) else []
+    of_parts = [e.way for e in mine if e.points is not None and e.way is not None]
+    eager = [w for w in of_parts if w.is_eager]  # the parts are the same for all calls
+    ways = [*(eager[:1] or of_parts), *(e.way or e.run for e in mine if e.points is None or e.way is None), *last]
+    found = [w for w in dict.fromkeys(ways) if isinstance(w, FasterWay) and w.is_eager]
+    return found if len(found) == len(set(ways)) else []
 
 
 def in_order(entries: Iterable[CacheEntry], most: int) -> tuple[CacheEntry, ...]:

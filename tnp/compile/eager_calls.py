@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, ShortCalls
+from tnp.compile.faster_way import SHORT, TOO_LONG, FasterWay, FasterWayOfAModule, GuardedWay
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
@@ -170,8 +170,7 @@ class EagerCalls:
                 points = None
             if points is not None:
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
-                run = prologue.compile(prologue.variables, self._in_parts(form, points))
-                return CacheEntry(form, prologue, run, eager_reason=text, points=points)
+                return self._entry_in_parts(form, prologue, points, text)
             if self._around is not None:
                 self._around.note(dict.fromkeys(self._places, reason.reason))
                 if reason.whole:
@@ -216,7 +215,17 @@ class EagerCalls:
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
 
-    def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
+    def _entry_in_parts(self, form: CallSignature, prologue: Prologue, points: ResumePoints, text: str) -> CacheEntry:
+        """The cache entry for calls that run in parts."""
+        if type(self.__tnp_function__) not in _FUNCTIONS:
+            run = prologue.compile(prologue.variables, self._in_parts(form, points))
+            return CacheEntry(form, prologue, run, eager_reason=text, points=points)
+        run = prologue.compile(prologue.variables, self._parts_of(form, points))
+        entry = CacheEntry(form, prologue, run, eager_reason=text, points=points)
+        entry.way = self._guarded_way(entry, lambda: points.version, TOO_LONG)
+        return entry
+
+    def _parts_of(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
         """Runs a call of the function in parts."""
         whole: Any = self.__tnp_function__
         is_function = type(whole) in _FUNCTIONS
@@ -225,8 +234,13 @@ class EagerCalls:
             is_same = is_function or points.is_of(python_of(whole))  # hooks may have been added to a module
             return form.apply(points.function() if is_same else whole, values)
 
+        return beginning(run)
+
+    def _in_parts(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
+        """Runs a call of the function in parts, or eagerly where that takes less time."""
         if form.in_parts is None:
-            form.in_parts = self._faster_way(form, beginning(run), self._eagerly(form), lambda: points.version)
+            run = self._parts_of(form, points)
+            form.in_parts = self._faster_way(form, run, self._eagerly(form), lambda: points.version)
         return form.in_parts
 
     def _eagerly(self, form: CallSignature) -> Callable[..., Any]:
@@ -246,29 +260,30 @@ class EagerCalls:
 
         return FasterWay(compiled, eagerly, state, chosen=chosen)
 
-    def _way_of_short_calls(self, entry: CacheEntry) -> ShortCalls | None:
+    def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
-        asked = self._strict, self._executors.listed, self._executors.always
-        is_asked_for = any(x is not None and x is not False for x in asked)
+        is_asked_for = (
+            self._strict or self._cudagraphs or (self._executors.listed, self._executors.always) != (None, None)
+        )
         is_function = type(self.__tnp_function__) in _FUNCTIONS
-        if (
-            not self.runs_eagerly
-            or is_asked_for
-            or self._is_part
-            or self._cudagraphs
-            or entry.training
-            or not is_function
-        ):
+        if is_asked_for or not is_function or not self.runs_eagerly or entry.training is not None:
             return None
+        return self._guarded_way(entry, lambda: None, SHORT)
+
+    def _guarded_way(self, entry: CacheEntry, state: Callable[[], Any], too_long: float) -> GuardedWay:
+        eagerly, prologue = self._eagerly(entry.form), entry.prologue
 
         def chosen() -> None:
             with KEEPING:
                 self._set_entries(self._entries)
 
         def is_for(values: tuple[Any, ...]) -> bool:
-            return len(self._entries) == 1 or entry.prologue.first_failure(values) is None  # which takes long
+            return len(self._entries) == 1 or prologue.first_failure(values) is None  # which takes long
 
-        return ShortCalls(entry.run, self._eagerly(entry.form), is_for, chosen)
+        def guarded() -> Callable[..., Any]:
+            return prologue.compile(prologue.variables, eagerly)
+
+        return GuardedWay(entry.run, eagerly, state, chosen, is_for=is_for, guarded=guarded, too_long=too_long)
 
     def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
         """Runs a call whose program depends on values: the values cost programs of their own."""

@@ -19,7 +19,7 @@ from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["FasterWay", "FasterWayOfAModule", "ShortCalls", "clocked_compilation"]
+__all__ = ["SHORT", "TOO_LONG", "FasterWay", "FasterWayOfAModule", "GuardedWay", "clocked_compilation"]
 
 #: compiled calls before any is timed
 WARM = 6
@@ -29,14 +29,14 @@ TIMED = 5
 TOLERANCE = 1.05
 #: the same where the results are differentiated, which takes longer than the call and is not timed
 TRAINING_TOLERANCE = 3.0
-#: seconds that an eager call costs more than calling the function; and what the guards of a call in parts cost, which are not timed
-OVERHEAD, GUARDS = 2e-7, 5e-7
+#: seconds that an eager call costs more than calling the function
+OVERHEAD = 2e-7
 #: seconds of an eager call that tell without a second one whether it takes longer
 LONG = 2e-3
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried
 TOO_LONG = 0.05
 #: the same of a function that is compiled whole
-SHORT = 2e-4
+SHORT = 5e-3
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
@@ -72,7 +72,7 @@ class FasterWay:
     another; calls may go to :meth:`direct` while it is true.
     """
 
-    too_long, margin = TOO_LONG, OVERHEAD - GUARDS
+    too_long, margin = TOO_LONG, OVERHEAD
 
     def __init__(
         self,
@@ -181,18 +181,17 @@ class FasterWay:
         return result
 
 
-class ShortCalls(FasterWay):
-    """The same for a program of a function that is compiled whole. ``is_for(values)`` says whether the program is valid for a call."""
-
-    too_long, margin = SHORT, OVERHEAD
+class GuardedWay(FasterWay):
+    """The same for calls behind guards, which are timed with them. ``is_for(values)`` says whether the guards hold for a call, and
+    ``guarded()`` gives ``eagerly`` behind them. What takes longer than ``too_long`` seconds compiled is not tried eagerly."""
 
     def __init__(
-        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], is_for: Callable[[tuple[Any, ...]], bool],
-        chosen: Callable[[], None],
+        self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any], chosen: Callable[[], None], *,
+        is_for: Callable[[tuple[Any, ...]], bool], guarded: Callable[[], Callable[..., Any]], too_long: float,
     ) -> None:  # fmt: skip
-        self._is_valid_for = is_for
+        self._is_valid_for, self._guarded, self.too_long = is_for, guarded, too_long
         self._is_settled = False
-        super().__init__(compiled, eagerly, lambda: None, chosen=chosen)
+        super().__init__(compiled, eagerly, state, chosen=chosen)
 
     def _is_for(self, values: tuple[Any, ...]) -> bool:
         return self._is_valid_for(values)
@@ -207,8 +206,10 @@ class ShortCalls(FasterWay):
         self._chosen()
 
     def beside_others(self) -> Callable[..., Any]:
-        """What runs calls where other programs of the function do not run eagerly: guards tell the calls apart."""
-        return self._compiled if self._is_settled or self.is_eager or self._left < 0 else self
+        """What runs calls where other calls of the function do not run eagerly: guards tell them apart."""
+        if self.is_eager:
+            return self._guarded()
+        return self._compiled if self._left < 0 and self._state() is None else self
 
 
 class FasterWayOfAModule:

@@ -23,8 +23,8 @@ __all__ = ["SHORT", "TOO_LONG", "FasterWay", "FasterWayOfAModule", "GuardedWay",
 
 #: compiled calls before any is timed
 WARM = 6
-#: calls of each way that are timed
-TIMED = 5
+#: calls of each way that are timed, and how often they may be, where others choose meanwhile
+TIMED, MOST_TIMES = 5, 4
 #: how much longer compiled calls may take, for what the clock does not resolve
 TOLERANCE = 1.05
 #: the same where the results are differentiated, which takes longer than the call and is not timed
@@ -73,6 +73,8 @@ class FasterWay:
     """
 
     too_long, margin = TOO_LONG, OVERHEAD
+    #: how many choices there have been in this process
+    choices = 0
 
     def __init__(
         self,
@@ -94,12 +96,14 @@ class FasterWay:
         #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
         self._count = 0
+        self._chosen_before, self._times_timed = FasterWay.choices, 1
         #: what an eager call takes at most, once they are
         self._limit = math.inf
         self._slow = 0
         self._choose(False)
 
     def _choose(self, is_eager: bool) -> None:
+        FasterWay.choices += 1
         if self.is_eager != is_eager:
             self.is_eager = is_eager
             self._chosen()
@@ -149,6 +153,15 @@ class FasterWay:
         self._left = -1
         self._choose(False)
 
+    def _is_timed_anew(self) -> bool:
+        """Whether compiled calls may take less time than those that were timed, in which others have chosen their way: of functions that
+        the calls call, say."""
+        if self._chosen_before == FasterWay.choices or self._times_timed >= MOST_TIMES:
+            return False
+        self._chosen_before, self._times_timed = FasterWay.choices, self._times_timed + 1
+        self._times, self._count = [math.inf, math.inf], 0
+        return True
+
     def _is_for(self, values: tuple[Any, ...]) -> bool:
         """Whether a call may be run eagerly for the sake of its time."""
         return True
@@ -172,7 +185,7 @@ class FasterWay:
         runs = took - (_compiling.seconds - compiling)  # what compiles at each call says little about how long it runs
         if (self._count == 2 and min(compiled, runs) > self.too_long) or (2 * compiled < eager < math.inf and is_sure):
             self._compile_for_good()
-        elif self._count > 2 * TIMED:
+        elif self._count > 2 * TIMED and not self._is_timed_anew():
             if compiled <= self._tolerance * eager + self.margin:
                 self._compile_for_good()
             else:

@@ -691,3 +691,58 @@ def test_functions_without_source_run_whole_however_often_they_are_found_eager()
     with pytest.warns(tnp.EagerFallbackWarning):
         for n in range(3, 20):
             assert_same(jitted(np.arange(float(n)), float(n)), names["f"](np.arange(float(n)), float(n)))
+
+
+def iterated(x, tolerance):
+    log, count = [], 0
+    while count < 40:
+        last = x
+        x = 0.5 * (x + 2 / x)
+        count += 1
+        log.append(count)
+        if np.abs(x - last).max() < tolerance:
+            break
+    return x, log
+
+
+@pytest.mark.parametrize(("size", "is_in_parts"), [(50, False), (60_000, True)])
+def test_what_a_value_was_needed_of_is_not_computed_again_and_again(size, is_in_parts):
+    x = np.linspace(1, 4, size)
+    jitted = tnp.jit(iterated)
+    for tolerance in (1e-9, 1e-9, 1e-3):
+        assert_same(jitted(x, tolerance), iterated(x, tolerance))
+    assert ("Python runs" in str(tnp.explain(jitted))) == is_in_parts
+
+
+def test_functions_inside_that_call_one_another_are_the_same_at_each_call():
+    def f(x, log):
+        def square(y):
+            return y * y
+
+        def half(y):
+            return square(y) / 2
+
+        log.append(memoryview(x).nbytes)
+        return np.sqrt(half(x) + square(x)) + np.cos(half(x))
+
+    jitted = tnp.jit(f)
+    for _ in range(8):
+        assert_same(jitted(X, []), f(X, []))
+    spans = [p for p in points_of(jitted).parts if tnp.cache_info(p[1]).misses]
+    assert spans and all(tnp.cache_info(jitted_span).misses <= 2 for _, jitted_span in spans)
+
+
+def test_a_part_with_many_programs_is_left_to_python():
+    def f(x, rates):
+        total = x * 0
+        for k in range(len(x)):
+            for _ in range(6):
+                memoryview(x)
+                total = total + np.sin(x) * rates[k]
+        return total
+
+    jitted = tnp.jit(f)
+    x = np.linspace(0, 1, 60)
+    for _ in range(3):
+        assert_same(jitted(x, [1.0] * 60), f(x, [1.0] * 60))
+    assert "it was compiled 24 times" in str(tnp.explain(jitted))

@@ -36,7 +36,7 @@ OWN = (
     Variable("TNP_LOG", "", "loggers to turn on: `compile`, `guards`, `claims`, with commas between them, or `all`", "log", True),
     Variable("TNP_NUM_THREADS", "the cores of the process", "the number of threads of compiled code; without it, `OMP_NUM_THREADS` counts", "num_threads", True),
     Variable("TNP_RECOMPILE_LIMIT", "64", "the most programs of a function, for one way of passing arguments", "recompile_limit"),
-    Variable("TNP_TRY_EAGER", "1", "short calls of functions that run in parts, or whose programs depend on values, are timed eagerly, too, and run in the faster way; 0: all run compiled", "try_eager"),
+    Variable("TNP_TRY_EAGER", "1", "short calls are timed eagerly, too, and run in the faster way; 0: all run compiled", "try_eager"),
     Variable("TNP_DISABLE_CACHE", "0", "no compiled code is kept on disk, or read from there", "disable_cache"),
     Variable("TNP_CACHE_DIR", "the platform's folder for caches", "the folder of the disk cache", "cache_dir"),
     Variable("TNP_CACHE_SIZE", "256", "the size of the disk cache in MB", "cache_size"),

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import pytest
 
@@ -561,3 +562,13 @@ def test_threads_of_the_runtime_soon_sleep_unless_the_user_has_asked(monkeypatch
     threads._load("libgomp.so.1")
     assert seen == [str(threads.SPINS), None, "77"]
     assert os.environ["GOMP_SPINCOUNT"] == "77"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the names are Linux's")
+def test_the_systems_runtime_stands_before_those_of_other_packages(monkeypatch):
+    of_sklearn, of_torch = "/p/scikit_learn.libs/libgomp-e985bcbb.so.1.0.0", "/p/torch/lib/libgomp-a34b3233.so.1"
+    monkeypatch.setattr(threads, "_loaded_libraries", lambda: ["/p/other.so", of_torch, of_sklearn])
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert threads._candidates() == ["libgomp.so.1", "libomp.so.5", "libiomp5.so", of_sklearn, of_torch]
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__file__="/p/torch/__init__.py"))
+    assert threads._candidates()[:2] == [of_torch, "libgomp.so.1"]

@@ -746,3 +746,25 @@ def test_a_part_with_many_programs_is_left_to_python():
     for _ in range(3):
         assert_same(jitted(x, [1.0] * 60), f(x, [1.0] * 60))
     assert "it was compiled 24 times" in str(tnp.explain(jitted))
+
+
+def test_whether_a_function_in_parts_has_loops():
+    def plain(x, n):
+        memoryview(x)
+        return np.sin(x) * n + np.cos(x)
+
+    def of_itself(x, n):
+        memoryview(x)
+        return np.sin(x) * 2 + np.cos(x) if n == 0 else of_itself(x + 1, n - 1)
+
+    def with_a_loop(x, n):
+        memoryview(x)
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] * 0.5 + x[i] * n
+        return x
+
+    for f, has_loops in ((plain, False), (of_itself, False), (with_a_loop, True)):
+        jitted = tnp.jit(f)
+        for _ in range(3):
+            assert_same(jitted(X.copy(), 2), f(X.copy(), 2))
+        assert points_of(jitted).has_loops() == has_loops

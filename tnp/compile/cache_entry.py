@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
 from tnp.compile.faster_way import FasterWay, GuardedWay
+from tnp.core.subtraces import is_control_flow
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ class CacheEntry:
     is_for_any_size: bool = False
     #: whether its calls take less time eagerly
     way: GuardedWay | None = None
+
+    #: operations of a trace, from which on some are those of loops that were unrolled
+    MANY_OPERATIONS: ClassVar[int] = 1_000
+
+    def has_loops(self) -> bool:
+        """Whether what is compiled has loops."""
+        if self.points is not None:
+            return self.points.has_loops()
+        body = self.traces[0].bound_symbols if self.traces else []
+        return len(body) > self.MANY_OPERATIONS or any(map(is_control_flow, body))
 
 
 def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile.cache_entry import CacheEntry, CallSignature
-from tnp.compile.faster_way import SHORT, TOO_LONG, FasterWay, FasterWayOfAModule, GuardedWay
+from tnp.compile.faster_way import (
+    SHORT,
+    SHORT_WITHOUT_LOOPS,
+    TOO_LONG,
+    TOO_LONG_WITHOUT_LOOPS,
+    FasterWay,
+    FasterWayOfAModule,
+    GuardedWay,
+)
 from tnp.compile.faults import REPORT, located, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
@@ -222,7 +230,11 @@ class EagerCalls:
             return CacheEntry(form, prologue, run, eager_reason=text, points=points)
         run = prologue.compile(prologue.variables, self._parts_of(form, points))
         entry = CacheEntry(form, prologue, run, eager_reason=text, points=points)
-        entry.way = self._guarded_way(entry, lambda: points.version, TOO_LONG)
+
+        def too_long() -> float:
+            return TOO_LONG if points.has_loops() else TOO_LONG_WITHOUT_LOOPS
+
+        entry.way = self._guarded_way(entry, lambda: points.version, too_long)
         return entry
 
     def _parts_of(self, form: CallSignature, points: ResumePoints) -> Callable[..., Any]:
@@ -268,9 +280,14 @@ class EagerCalls:
         is_function = type(self.__tnp_function__) in _FUNCTIONS
         if is_asked_for or not is_function or not self.runs_eagerly or entry.training is not None:
             return None
-        return self._guarded_way(entry, lambda: None, SHORT)
+        too_long = SHORT if entry.has_loops() else SHORT_WITHOUT_LOOPS
+        return self._guarded_way(entry, lambda: None, lambda: too_long)
 
-    def _guarded_way(self, entry: CacheEntry, state: Callable[[], Any], too_long: float) -> GuardedWay:
+    def has_loops(self) -> bool:
+        """Whether a program of it has loops."""
+        return any(e.has_loops() for e in self._entries)
+
+    def _guarded_way(self, entry: CacheEntry, state: Callable[[], Any], too_long: Callable[[], float]) -> GuardedWay:
         eagerly, prologue = self._eagerly(entry.form), entry.prologue
 
         def chosen() -> None:

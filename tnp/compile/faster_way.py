@@ -19,7 +19,16 @@ from tnp.capture.guards.prologue import MISS
 from tnp.core import check
 from tnp.runtime import environment
 
-__all__ = ["SHORT", "TOO_LONG", "FasterWay", "FasterWayOfAModule", "GuardedWay", "clocked_compilation"]
+__all__ = [
+    "SHORT",
+    "SHORT_WITHOUT_LOOPS",
+    "TOO_LONG",
+    "TOO_LONG_WITHOUT_LOOPS",
+    "FasterWay",
+    "FasterWayOfAModule",
+    "GuardedWay",
+    "clocked_compilation",
+]
 
 #: compiled calls before any is timed
 WARM = 6
@@ -33,10 +42,10 @@ TRAINING_TOLERANCE = 3.0
 OVERHEAD = 2e-7
 #: seconds of an eager call that tell without a second one whether it takes longer
 LONG = 2e-3
-#: seconds of a compiled call above which eager, which may take many times as long, is not tried
-TOO_LONG = 0.05
-#: the same of a function that is compiled whole
-SHORT = 5e-3
+#: seconds of a compiled call above which eager, which may take many times as long, is not tried: of calls in parts with and without
+#: loops, which Python may run a thousand times as long; and of calls that are compiled whole
+TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2
+SHORT, SHORT_WITHOUT_LOOPS = 2e-4, 0.02
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 
@@ -72,7 +81,7 @@ class FasterWay:
     another; calls may go to :meth:`direct` while it is true.
     """
 
-    too_long, margin = TOO_LONG, OVERHEAD
+    margin = OVERHEAD
     #: how many choices there have been in this process
     choices = 0
 
@@ -162,6 +171,9 @@ class FasterWay:
         self._times, self._count = [math.inf, math.inf], 0
         return True
 
+    def _too_long(self) -> float:
+        return TOO_LONG
+
     def _is_for(self, values: tuple[Any, ...]) -> bool:
         """Whether a call may be run eagerly for the sake of its time."""
         return True
@@ -183,7 +195,9 @@ class FasterWay:
         compiled, eager = times
         is_sure = self._count > 5 or eager > LONG  # a first call may take longer
         runs = took - (_compiling.seconds - compiling)  # what compiles at each call says little about how long it runs
-        if (self._count == 2 and min(compiled, runs) > self.too_long) or (2 * compiled < eager < math.inf and is_sure):
+        if (self._count == 2 and min(compiled, runs) > self._too_long()) or (
+            2 * compiled < eager < math.inf and is_sure
+        ):
             self._compile_for_good()
         elif self._count > 2 * TIMED and not self._is_timed_anew():
             if compiled <= self._tolerance * eager + self.margin:
@@ -196,18 +210,22 @@ class FasterWay:
 
 class GuardedWay(FasterWay):
     """The same for calls behind guards, which are timed with them. ``is_for(values)`` says whether the guards hold for a call, and
-    ``guarded()`` gives ``eagerly`` behind them. What takes longer than ``too_long`` seconds compiled is not tried eagerly."""
+    ``guarded()`` gives ``eagerly`` behind them. What takes longer than ``too_long()`` seconds compiled is not tried eagerly."""
 
     def __init__(
         self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any], chosen: Callable[[], None], *,
-        is_for: Callable[[tuple[Any, ...]], bool], guarded: Callable[[], Callable[..., Any]], too_long: float,
+        is_for: Callable[[tuple[Any, ...]], bool], guarded: Callable[[], Callable[..., Any]],
+        too_long: Callable[[], float],
     ) -> None:  # fmt: skip
-        self._is_valid_for, self._guarded, self.too_long = is_for, guarded, too_long
+        self._is_valid_for, self._guarded, self._limit_of = is_for, guarded, too_long
         self._is_settled = False
         super().__init__(compiled, eagerly, state, chosen=chosen)
 
     def _is_for(self, values: tuple[Any, ...]) -> bool:
         return self._is_valid_for(values)
+
+    def _too_long(self) -> float:
+        return self._limit_of()
 
     def _start_over(self) -> None:
         self._is_settled = False

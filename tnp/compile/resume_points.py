@@ -88,6 +88,7 @@ class ResumePoints:
         #: the spans that there are now: the places of their statements, and what is compiled
         self.parts: list[tuple[frozenset[Place], Any]] = []
         #: the functions that what Python runs calls, each with what is called in its place
+        self._is_asked = False
         self._callees: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         #: the same for functions that are made at each call, and for generators, by their codes
         self._by_code: dict[types.CodeType, ResumePoints | None] = {}
@@ -199,6 +200,17 @@ class ResumePoints:
                 self._is_stale = False
                 self._outlined = self._made()
         return self._outlined
+
+    def has_loops(self) -> bool:
+        """Whether a compiled part, or a compiled function that Python calls, has loops."""
+        if self._is_asked:  # by a function that calls itself
+            return False
+        self._is_asked = True
+        try:
+            compiled = [*(part for _, part in self.parts), *self._callees.values()]
+            return any(x.has_loops() for x in compiled if hasattr(x, "has_loops"))
+        finally:
+            self._is_asked = False
 
     def function_for(self, f: types.FunctionType) -> types.FunctionType:
         """With ``lifts``, what runs in parts for ``f``, a function of the same code."""

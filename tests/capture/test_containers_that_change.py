@@ -295,3 +295,29 @@ def test_new_containers_whose_keys_or_defaults_are_of_the_program():
             else:
                 assert_same(dict(found), dict(expected))
                 assert_same(found["missing"], expected["missing"])
+
+
+def smoothed(x, n):
+    for i in range(1, len(x) - 1):
+        x[i] = (x[i - 1] + x[i + 1] + x[n]) / 3
+    return x
+
+
+@pytest.mark.parametrize(("n", "is_loop"), [(2, True), (-70, False)])
+def test_a_loop_behind_an_append_is_one_operation_if_its_subscripts_fit(n, is_loop):
+    def f(x, log):
+        log.append(x[0])
+        return smoothed(x, n)
+
+    jitted = tnp.jit(f)
+    for mine, eagers in [([], []), ([1], [1])]:
+        x, y = np.linspace(0, 1, 60), np.linspace(0, 1, 60)
+        if is_loop:
+            assert_same(jitted(x, mine), f(y, eagers))
+        else:
+            for g, z, log in ((jitted, x, mine), (f, y, eagers)):
+                with pytest.raises(IndexError):
+                    g(z, log)
+        assert_same((x, mine), (y, eagers))
+    if is_loop:
+        assert len(tnp.last_traces(jitted)[0].bound_symbols) < 20

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
-from tnp.core import sizes
+from tnp.core import intervals, sizes, symbols
+from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import OpTags, Symbol
 
-__all__ = ["PLAIN", "is_by_zero", "is_list_of_scalars", "is_negative_power", "is_traced", "may_fail_by_size"]
+__all__ = [
+    "PLAIN",
+    "is_by_zero",
+    "is_list_of_scalars",
+    "is_negative_power",
+    "is_traced",
+    "may_fail_by_size",
+    "surely_fits",
+]
 
 #: kinds of values that are surely no array library's
 PLAIN = frozenset(
@@ -84,3 +94,32 @@ def _kind_of_elements(x: Any) -> str:
 def is_list_of_scalars(args: Any) -> bool:
     """Whether an array is made of a list in which there are scalars, which may not fit a dtype that it is given."""
     return bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])
+
+
+def surely_fits(shape: Sequence[Any], parts: Sequence[Any]) -> bool:
+    """Whether a subscript of numbers and slices fails at no run time, by what is known of the numbers: the index of a loop, say."""
+    if len(parts) > len(shape):
+        return False
+    return all(_is_slice_of_integers(k) if type(k) is slice else _is_within(k, n) for k, n in zip(parts, shape))
+
+
+def _is_slice_of_integers(key: slice) -> bool:
+    """Whether a slice has ends that are integers, and a step that is known: it fits any length."""
+    is_known = key.step is None or (type(key.step) is int and key.step != 0)
+    return is_known and all(x is None or type(x) is int or _number_of(x) is not None for x in (key.start, key.stop))
+
+
+def _is_within(key: Any, length: Any) -> bool:
+    number = key if type(key) is int else _number_of(key)
+    if number is None or (isinstance(length, NumberProxy) and symbols.value_of(length) is None):
+        return False
+    index = intervals.linear(number)
+    low, _ = index.interval()
+    room, _ = intervals.linear(length).plus(index, -1).interval()
+    return low is not None and low >= 0 and room is not None and room >= 1
+
+
+def _number_of(x: Any) -> NumberProxy | None:
+    """The integer that is known when the program runs, if ``x`` is one."""
+    is_one = type(x) is TracedNumber and x.proxy.python_type is int
+    return x.proxy if is_one else None

@@ -30,6 +30,7 @@ from tnp.capture.tracing.predicates import (
     is_negative_power,
     is_traced,
     may_fail_by_size,
+    surely_fits,
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import (
@@ -374,6 +375,8 @@ class Tracer:
         if is_fitting_mask(a, key):
             return
         parts = key if type(key) is tuple else (key,)
+        if surely_fits(a.shape_, parts):
+            return
         if is_traced(key) or any(type(k) is list for k in parts):
             self.before_raising()
         elif any(type(k) is int for k in parts) and any(symbols.value_of(n) is None for n in a.shape_):

@@ -5,7 +5,10 @@ as pytest takes them) and records the arguments with which functions and methods
 is then called eagerly and through :func:`tnp.jit`: results, changed arguments and errors are compared, and both are timed in
 the warm state. The table says how many ran compiled, in parts, or eagerly, and why.
 
-The package and what its tests need must be installed; nothing of it is part of tnp.
+The package and what its tests need must be installed; nothing of it is part of tnp. ``benchmarks/public_inputs`` has calls of
+some packages' functions on data of the sizes that their users have, as tests:
+``python benchmarks/public_code.py skyfield benchmarks/public_inputs/of_skyfield.py --json skyfield.json``.
+``python benchmarks/public_code.py --page skyfield.json ...`` makes benchmarks/results/public_code.md of such files.
 """
 
 from __future__ import annotations
@@ -25,9 +28,11 @@ import types
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import wrapped
 
 import tnp
 from tnp.testing import assert_same
@@ -38,6 +43,8 @@ KEPT = 2
 LEAST_SECONDS = 3e-6
 #: calls with other values
 OTHERS = 6
+#: of eager's speed, what is below counts as slower
+LEAST_RATIO = 0.9
 #: calls before a jitted function is timed
 WARM_CALLS = 40
 #: bytes of arguments that are copied
@@ -272,6 +279,9 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
             row |= {"kind": "internal error", "reason": str(w.message)}
             return row
     text = str(tnp.explain(jitted))
+    row["faster eagerly"] = (
+        "\n  for now they run eagerly, which" in text or "\ncalls whose program depends on values run eagerly" in text
+    )
     eagerly = [line.strip() for line in text.split("\n") if " runs eagerly: " in line]
     if "\nprogram 0: in parts" in text:
         runs = text.split("Python runs:\n")[1].split("\n")[0].strip()
@@ -279,15 +289,61 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
             "kind": "parts",
             "reason": runs,
             "eagerly": eagerly,
-            "faster eagerly": "they run eagerly, which" in text,
         }
     elif eagerly:
         row |= {"kind": "eager", "reason": eagerly[0]}
     return row
 
 
+def _mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def _counted(rows: list[dict[str, Any]], name: str) -> str:
+    """A row of the table of packages."""
+    ratios = [r["eager"] / r["jitted"] for r in rows if "jitted" in r]
+    kinds = Counter(r["kind"] for r in rows)
+    eagerly = sum(bool(r.get("faster eagerly")) for r in rows)
+    cells = [
+        name, str(len(rows)), str(kinds["compiled"]), str(kinds["parts"]), str(kinds["eager"]), str(eagerly),
+        str(kinds["wrong"] + kinds["internal error"]), f"{_mean(ratios):.2f}", f"{min(ratios):.2f}",
+        str(sum(r < LEAST_RATIO for r in ratios)),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def page(files: list[Path]) -> str:
+    """The page of results: a table of packages, and one of functions."""
+    found = {file.stem: json.loads(file.read_text()) for file in files}
+    every = [row for rows in found.values() for row in rows]
+    lines = [
+        "# Functions of public packages",
+        "",
+        "Each function as it is and jitted whole, on the arguments that `benchmarks/public_inputs` leads to, warm; the least time of a "
+        "call, eagerly and jitted. *In parts*: compiled around what Python runs. *Runs eagerly*: short calls that take less time "
+        "eagerly, as tnp has measured. Results, changed arguments and errors are compared, with six other values of floats, too. "
+        "Made by `benchmarks/public_code.py`.",
+        "",
+        f"| package | functions | compiled | in parts | eager | runs eagerly | wrong | times eager | least | below {LEAST_RATIO} |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *(_counted(rows, name) for name, rows in found.items()),
+        _counted(every, "all"),
+        "",
+        "| function | eager, µs | times eager | |",
+        "| --- | ---: | ---: | --- |",
+    ]
+    for row in sorted(every, key=lambda r: r["name"]):
+        ratio = f"{row['eager'] / row['jitted']:.2f}" if "jitted" in row else ""
+        kind = f"{row['kind']}, runs eagerly" if row.get("faster eagerly") else row["kind"]
+        lines.append(f"| `{row['name']}` | {row['eager'] * 1e6:.1f} | {ratio} | {kind} |")
+    return wrapped("\n".join(lines) + "\n")
+
+
 def main() -> None:
     """Records, examines and prints."""
+    if sys.argv[1:2] == ["--page"]:
+        (Path(__file__).parent / "results" / "public_code.md").write_text(page([Path(f) for f in sys.argv[2:]]))
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("package")
     parser.add_argument("tests", nargs="+")

@@ -312,3 +312,17 @@ def test_a_module_whose_program_depends_on_values_runs_eagerly_if_that_takes_les
                 y = jitted(x)
                 assert y.requires_grad is grad
                 torch.testing.assert_close(y, module(x))
+
+
+def test_calls_of_several_kinds_are_told_apart_by_guards(monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+    jitted = tnp.jit(lambda x: np.sqrt(x) + np.cos(x) * 2)
+    kinds = (np.ones(2), np.ones((2, 2), np.float32), np.ones((3, 1, 2)))
+    for x in kinds:
+        jitted(x)
+    ways_of_kinds = [(e.way, e) for e in jitted._entries]
+    assert len(ways_of_kinds) == 3
+    for way, entry in ways_of_kinds:
+        valid = [way._is_for((x,)) for x in kinds]
+        assert valid == [entry.prologue.first_failure((x,)) is None for x in kinds]
+        assert sum(valid) == 1

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
 from tnp.compile.faster_way import FasterWay, GuardedWay
-from tnp.core.subtraces import is_control_flow
+from tnp.core import prims
+from tnp.core.subtraces import bodies_of, is_control_flow
+from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
@@ -71,7 +73,13 @@ class CacheEntry:
         if self.points is not None:
             return self.points.has_loops()
         body = self.traces[0].bound_symbols if self.traces else []
-        return len(body) > self.MANY_OPERATIONS or any(map(is_control_flow, body))
+        return len(body) > self.MANY_OPERATIONS or any(map(_has_a_loop, body))
+
+
+def _has_a_loop(b: BoundSymbol) -> bool:
+    """Whether an operation is a loop, or a branch with one."""
+    inside = (c for body in bodies_of(b) for c in body.bound_symbols)
+    return is_control_flow(b) and (b.operation is not prims.cond or any(map(_has_a_loop, inside)))
 
 
 def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:

@@ -294,11 +294,17 @@ class EagerCalls:
             with KEEPING:
                 self._set_entries(self._entries)
 
-        def is_for(values: tuple[Any, ...]) -> bool:
-            return len(self._entries) == 1 or prologue.first_failure(values) is None  # which takes long
-
         def guarded() -> Callable[..., Any]:
             return prologue.compile(prologue.variables, eagerly)
+
+        checked: list[Callable[..., Any]] = []
+
+        def is_for(values: tuple[Any, ...]) -> bool:
+            if len(self._entries) == 1:
+                return True
+            if not checked:
+                checked.append(prologue.compile(prologue.variables, lambda *values: True))
+            return checked[0](*values) is True
 
         return GuardedWay(entry.run, eagerly, state, chosen, is_for=is_for, guarded=guarded, too_long=too_long)
 

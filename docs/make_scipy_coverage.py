@@ -43,9 +43,7 @@ def public_names() -> Iterator[tuple[str, str, object]]:
 
 def status(name: str, found: object) -> str:
     """The status of ``scipy.<name>``."""
-    symbol = language.symbol_of(found) or numpy_functions.symbol_of(
-        found
-    )  # of which SciPy has some under its own names
+    symbol = language.symbol_of(found) or numpy_functions.symbol_of(found)  # NumPy's functions that SciPy exports, too
     if symbol is None:
         return registry.status_of(name)
     if not symbol.is_prim:

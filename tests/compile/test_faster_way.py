@@ -212,7 +212,7 @@ def test_functions_whose_way_the_user_chose_always_run_compiled(options, monkeyp
 def a_way_of_short_calls(clock, compiled, eager, calls, is_for=lambda values: True):
     chosen = []
     two = ways(clock, compiled, eager, calls)
-    options = {"is_for": is_for, "guarded": lambda: two[1], "too_long": lambda: faster_way.SHORT}
+    options = {"behind_guards": lambda f: lambda *v: f(*v) if is_for(v) else MISS, "too_long": lambda: faster_way.SHORT}
     way = GuardedWay(*two, lambda: None, lambda: chosen.append(True), **options)
     return way, chosen
 

@@ -65,7 +65,7 @@ class CacheEntry:
     #: whether its calls take less time eagerly
     way: GuardedWay | None = None
 
-    #: operations of a trace, from which on some are those of loops that were unrolled
+    #: a trace with more operations has unrolled loops
     MANY_OPERATIONS: ClassVar[int] = 1_000
 
     def has_loops(self) -> bool:

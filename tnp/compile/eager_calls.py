@@ -49,8 +49,8 @@ IN_PARTS_LIMIT = 3
 #: spans in spans of a function
 MOST_NESTED = 4
 
-#: programs of a span from which on it is left to Python: if they ran fewer than so many times each, and in any case, since a call
-#: tries the guards of all
+#: a span with so many programs is left to Python if each ran fewer than so many times; with so many, it always is, since a call
+#: tries the guards of all programs
 SPAN_LIMIT, HITS_OF_A_PROGRAM, MOST_OF_A_SPAN = 12, 3, 24
 
 #: what is called is a function, not a module
@@ -256,7 +256,7 @@ class EagerCalls:
         return form.in_parts
 
     def _eagerly(self, form: CallSignature) -> Callable[..., Any]:
-        """Runs a call eagerly, of which the values of all parameters are given."""
+        """The function itself, as a function of the values of all its parameters."""
         whole: Any = self.__tnp_function__
         return whole if form.is_plain else lambda *values: form.apply(whole, values)
 
@@ -265,12 +265,12 @@ class EagerCalls:
     ) -> FasterWay | FasterWayOfAModule:
         if type(self.__tnp_function__) not in _FUNCTIONS:
             return FasterWayOfAModule(compiled, eagerly, state)
+        return FasterWay(compiled, eagerly, state, chosen=self._follow_choices)
 
-        def chosen() -> None:
-            with KEEPING:
-                self._set_entries(self._entries)
-
-        return FasterWay(compiled, eagerly, state, chosen=chosen)
+    def _follow_choices(self) -> None:
+        """Lets calls run in the ways that are chosen by now."""
+        with KEEPING:
+            self._set_entries(self._entries)
 
     def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
@@ -288,25 +288,13 @@ class EagerCalls:
         return any(e.has_loops() for e in self._entries)
 
     def _guarded_way(self, entry: CacheEntry, state: Callable[[], Any], too_long: Callable[[], float]) -> GuardedWay:
-        eagerly, prologue = self._eagerly(entry.form), entry.prologue
+        prologue = entry.prologue
 
-        def chosen() -> None:
-            with KEEPING:
-                self._set_entries(self._entries)
+        def behind_guards(f: Callable[..., Any]) -> Callable[..., Any]:
+            return prologue.compile(prologue.variables, f)
 
-        def guarded() -> Callable[..., Any]:
-            return prologue.compile(prologue.variables, eagerly)
-
-        checked: list[Callable[..., Any]] = []
-
-        def is_for(values: tuple[Any, ...]) -> bool:
-            if len(self._entries) == 1:
-                return True
-            if not checked:
-                checked.append(prologue.compile(prologue.variables, lambda *values: True))
-            return checked[0](*values) is True
-
-        return GuardedWay(entry.run, eagerly, state, chosen, is_for=is_for, guarded=guarded, too_long=too_long)
+        eagerly, chosen = self._eagerly(entry.form), self._follow_choices
+        return GuardedWay(entry.run, eagerly, state, chosen, behind_guards=behind_guards, too_long=too_long)
 
     def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
         """Runs a call whose program depends on values: the values cost programs of their own."""

@@ -163,8 +163,7 @@ class FasterWay:
         self._choose(False)
 
     def _is_timed_anew(self) -> bool:
-        """Whether compiled calls may take less time than those that were timed, in which others have chosen their way: of functions that
-        the calls call, say."""
+        """Times all calls again if another choice was made meanwhile, such as that of a function that they call. Says whether it does."""
         if self._chosen_before == FasterWay.choices or self._times_timed >= MOST_TIMES:
             return False
         self._chosen_before, self._times_timed = FasterWay.choices, self._times_timed + 1
@@ -209,38 +208,35 @@ class FasterWay:
 
 
 class GuardedWay(FasterWay):
-    """The same for calls behind guards, which are timed with them. ``is_for(values)`` says whether the guards hold for a call, and
-    ``guarded()`` gives ``eagerly`` behind them. What takes longer than ``too_long()`` seconds compiled is not tried eagerly."""
+    """The same for calls behind guards, which are timed with them. ``behind_guards(f)`` puts a function behind the same guards: it gives
+    ``MISS`` where they fail. Calls that take longer than ``too_long()`` seconds compiled are not tried eagerly."""
 
     def __init__(
         self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any], chosen: Callable[[], None], *,
-        is_for: Callable[[tuple[Any, ...]], bool], guarded: Callable[[], Callable[..., Any]],
-        too_long: Callable[[], float],
+        behind_guards: Callable[[Callable[..., Any]], Callable[..., Any]], too_long: Callable[[], float],
     ) -> None:  # fmt: skip
-        self._is_valid_for, self._guarded, self._limit_of = is_for, guarded, too_long
-        self._is_settled = False
+        self._behind_guards, self._limit_of = behind_guards, too_long
+        self._check: Callable[..., Any] | None = None
         super().__init__(compiled, eagerly, state, chosen=chosen)
 
     def _is_for(self, values: tuple[Any, ...]) -> bool:
-        return self._is_valid_for(values)
+        if self._check is None:
+            self._check = self._behind_guards(lambda *values: True)
+        return self._check(*values) is True
 
     def _too_long(self) -> float:
         return self._limit_of()
 
-    def _start_over(self) -> None:
-        self._is_settled = False
-        super()._start_over()
-
     def _compile_for_good(self) -> None:
         super()._compile_for_good()
-        self._is_settled = True
         self._chosen()
 
     def beside_others(self) -> Callable[..., Any]:
-        """What runs calls where other calls of the function do not run eagerly: guards tell them apart."""
+        """What runs calls while other calls of the function run compiled."""
         if self.is_eager:
-            return self._guarded()
-        return self._compiled if self._left < 0 and self._state() is None else self
+            return self._behind_guards(self.direct())
+        may_change = self._state() is not None
+        return self if self._left >= 0 or may_change else self._compiled
 
 
 class FasterWayOfAModule:

@@ -33,7 +33,7 @@ def check_trace(trace: Trace) -> None:
 
 
 def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace, *, runs: bool = True) -> None:
-    """``runs`` is false of what an executor's operation consists of: it says what that computes, also of sizes that nothing has any more."""
+    """``runs`` is false for the parts of an executor's operation, which do not run: they may name sizes that are not defined any more."""
     if bsym.sym in (prims.unpack_trivial, prims.python_del):
         return
     for p in bsym.flat_inputs:

@@ -170,7 +170,7 @@ def test_forms_of_indices_divide_as_numbers_do(by):
 
 def test_views_that_split_and_join_dimensions_leave_no_divisions():
     part, row, column = (Index.of(Coordinate(d, n)) for d, n in enumerate((4, 256, 12)))
-    flat = part * 256 + row  # a dimension of 1024 in parts, of which a view made 8 times 128
+    flat = part * 256 + row  # 4 parts of 256 rows; a view splits the 1024 rows into 8 times 128
     apart = quotient(flat, 128), remainder(flat, 128)
     assert str(offset_of((*apart, column), (1536, 12, 1))) == str(part * 3072 + row * 12 + column)
     # 96 columns are of a second array from 32 on: of its 64, which are 4 heads

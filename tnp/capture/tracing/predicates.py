@@ -97,7 +97,7 @@ def is_list_of_scalars(args: Any) -> bool:
 
 
 def surely_fits(shape: Sequence[Any], parts: Sequence[Any]) -> bool:
-    """Whether a subscript of numbers and slices fails at no run time, by what is known of the numbers: the index of a loop, say."""
+    """Whether a subscript of numbers and slices is within bounds for all values that its numbers may have."""
     if len(parts) > len(shape):
         return False
     return all(_is_slice_of_integers(k) if type(k) is slice else _is_within(k, n) for k, n in zip(parts, shape))

@@ -76,7 +76,7 @@ class Launch:
 
 
 def generate(graph: Graph, kernels: Sequence[Kernel], strides: Sequence[Sequence[int]]) -> list[Launch]:
-    """What is launched, in which order, for input arrays of those strides (in elements)."""
+    """The launches of a region, in order. ``strides`` are those of the input arrays, in elements."""
     arrays = [n for n in graph.inputs if n.op == "input"]
     by_node = dict(zip(arrays, strides, strict=True))
     return [emit(k, by_node) for k in kernels]

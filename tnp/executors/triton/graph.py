@@ -541,7 +541,7 @@ def _in_parts(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims:
         if op not in _IDENTITIES:
             filler = _view(line, (missing, *kept), lambda at: (ZERO, *at[1:]))
         line = Node("select", (parts * width, *kept), wide, (line, filler), dim=0, split=length)
-    # Results are the inner dimension of what the parts give, so that programs write neighbours.
+    # The partial results have the parts as their outer dimension, so that neighbouring threads write neighbouring elements.
     tiles = _view(line, (parts, *kept, width), lambda at: (at[0] * width + at[-1], *at[1:-1]))
     partial = _reduce(op, (parts, *kept), wide, tiles, (len(kept) + 1,))
     made = _reduce(op, kept, wide, partial, (0,))

@@ -1,0 +1,87 @@
+"""Parts of functions that are compiled for values: how often, and when they are left to Python."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.compile.test_resume_points import X, points_of
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs in parts")
+
+
+def iterated(x, tolerance):
+    log, count = [], 0
+    while count < 40:
+        last = x
+        x = 0.5 * (x + 2 / x)
+        count += 1
+        log.append(count)
+        if np.abs(x - last).max() < tolerance:
+            break
+    return x, log
+
+
+@pytest.mark.parametrize(("size", "is_in_parts"), [(50, False), (60_000, True)])
+def test_what_a_value_was_needed_of_is_not_computed_again_and_again(size, is_in_parts):
+    x = np.linspace(1, 4, size)
+    jitted = tnp.jit(iterated)
+    for tolerance in (1e-9, 1e-9, 1e-3):
+        assert_same(jitted(x, tolerance), iterated(x, tolerance))
+    assert ("Python runs" in str(tnp.explain(jitted))) == is_in_parts
+
+
+def test_functions_inside_that_call_one_another_are_the_same_at_each_call():
+    def f(x, log):
+        def square(y):
+            return y * y
+
+        def half(y):
+            return square(y) / 2
+
+        log.append(memoryview(x).nbytes)
+        return np.sqrt(half(x) + square(x)) + np.cos(half(x))
+
+    jitted = tnp.jit(f)
+    for _ in range(8):
+        assert_same(jitted(X, []), f(X, []))
+    spans = [p for p in points_of(jitted).parts if tnp.cache_info(p[1]).misses]
+    assert spans and all(tnp.cache_info(jitted_span).misses <= 2 for _, jitted_span in spans)
+
+
+def test_a_part_with_many_programs_is_left_to_python():
+    def f(x, rates):
+        total = x * 0
+        for k in range(len(x)):
+            for _ in range(6):
+                memoryview(x)
+                total = total + np.sin(x) * rates[k]
+        return total
+
+    jitted = tnp.jit(f)
+    x = np.linspace(0, 1, 60)
+    for _ in range(3):
+        assert_same(jitted(x, [1.0] * 60), f(x, [1.0] * 60))
+    assert "it was compiled 24 times" in str(tnp.explain(jitted))
+
+
+def test_whether_a_function_in_parts_has_loops():
+    def plain(x, n):
+        memoryview(x)
+        return np.sin(x) * n + np.cos(x)
+
+    def of_itself(x, n):
+        memoryview(x)
+        return np.sin(x) * 2 + np.cos(x) if n == 0 else of_itself(x + 1, n - 1)
+
+    def with_a_loop(x, n):
+        memoryview(x)
+        for i in range(1, len(x)):
+            x[i] = x[i - 1] * 0.5 + x[i] * n
+        return x
+
+    for f, has_loops in ((plain, False), (of_itself, False), (with_a_loop, True)):
+        jitted = tnp.jit(f)
+        for _ in range(3):
+            assert_same(jitted(X.copy(), 2), f(X.copy(), 2))
+        assert points_of(jitted).has_loops() == has_loops

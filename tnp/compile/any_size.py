@@ -36,6 +36,8 @@ COMPILING = 0.05
 SIZES, CALLS = 1024, 8
 #: programs for one size beside one for any size
 MOST = 8
+#: one of so many calls is timed
+TIMED = 8
 
 
 def trace_for_any_size(
@@ -100,11 +102,17 @@ class HotSizes:
         self._due: Any = None
         self._made = 0
         self._untimed = made.run
+        #: calls until one is timed
+        self._left = 0
         self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
         self.__tnp_source__: str = self._program.__tnp_source__
 
     def __call__(self, *values: Any) -> Any:
         """The result, or ``MISS``. A call whose size has taken long in all compiles a program for that size."""
+        if self._left:
+            self._left -= 1
+            return self._untimed(*values)
+        self._left = TIMED - 1
         result = self._program(*values)
         if self._due is not None:
             self._specialize(values)
@@ -125,7 +133,7 @@ class HotSizes:
         if len(self._times) >= SIZES and sizes not in self._times:
             self._times.clear()
         spent, fastest = self._times.get(sizes, (0.0, seconds))
-        spent += seconds
+        spent += TIMED * seconds
         self._times[sizes] = spent, min(seconds, fastest)
         if spent > self.seconds and self._made < MOST:
             self._due = sizes

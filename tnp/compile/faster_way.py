@@ -34,6 +34,8 @@ __all__ = [
 WARM = 6
 #: calls of each way that are timed, and how often they may be, where others choose meanwhile
 TIMED, MOST_TIMES = 5, 4
+#: calls in a row that are of another kind, after which none is timed: to find that out would take longer than the guards
+MISSES = 32
 #: how much longer compiled calls may take, for what the clock does not resolve
 TOLERANCE = 1.05
 #: the same where the results are differentiated, which takes longer than the call and is not timed
@@ -108,7 +110,7 @@ class FasterWay:
         self._chosen_before, self._times_timed = FasterWay.choices, 1
         #: what an eager call takes at most, once they are
         self._limit = math.inf
-        self._slow = 0
+        self._slow = self._misses = 0
         self._choose(False)
 
     def _choose(self, is_eager: bool) -> None:
@@ -183,11 +185,12 @@ class FasterWay:
         self._left = 0
         turn = self._count % 2 if self._count > 1 else 0
         if turn and not self._is_for(values):
-            return MISS
+            return self._missed()
         start, compiling = time.perf_counter(), _compiling.seconds
         result = (self._eagerly if turn else self._compiled)(*values)
-        if result is MISS:  # the call is of another kind
-            return result
+        if result is MISS:
+            return self._missed()
+        self._misses = 0
         took = time.perf_counter() - start
         times[turn] = min(times[turn], took)
         self._count += 1
@@ -205,6 +208,13 @@ class FasterWay:
                 self._limit = OTHER * eager + OTHER_SECONDS
                 self._choose(True)
         return result
+
+    def _missed(self) -> Any:
+        """Notes a call of another kind."""
+        self._misses += 1
+        if self._misses == MISSES:
+            self._compile_for_good()
+        return MISS
 
 
 class GuardedWay(FasterWay):

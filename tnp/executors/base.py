@@ -236,9 +236,12 @@ class Executor:
         """Why the executor can run nothing on this machine, as a clause; ``None`` if it can."""
         return None
 
-    def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
+    def check_arrays(
+        self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]
+    ) -> Callable[..., Any] | None:
         """A fast function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape,
-        strides); ``None`` if the executor has none.
+        strides); ``None`` if the executor has none. Of a kind without strides are C-contiguous arrays, and a length ``-n`` in its shape
+        is ``n`` at least.
         """
         return None
 

@@ -93,7 +93,9 @@ def _fits(x: Input, arg: Any) -> bool:
         return True
     if x.kind == "dense":
         usable = arg.flags.c_contiguous and arg.flags.aligned and (arg.flags.writeable or not x.writeable)
-        return bool(usable and arg.ndim == len(x.shape) and arg.dtype == x.dtype)
+        same_dtype = arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)
+        fits = arg.ndim == len(x.shape) and all(n in (0, d) or d >= -n > 0 for n, d in zip(x.shape, arg.shape))
+        return bool(usable and fits and same_dtype)
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
     usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
     same_dtype = arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)

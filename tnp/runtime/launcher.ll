@@ -106,7 +106,9 @@ array.shape:
   %shape = call ptr @pointer(ptr %arg, i64 $dimensions)
   %strides = call ptr @pointer(ptr %arg, i64 $strides)
   %shape.expected = call ptr @pointer(ptr %in, i64 3)
-  %strides.expected = call ptr @pointer(ptr %in, i64 4)
+  %strides.asked = call ptr @pointer(ptr %in, i64 4)
+  %any.strides = icmp eq ptr %strides.asked, null
+  %strides.expected = select i1 %any.strides, ptr %strides, ptr %strides.asked
   %any.shape = icmp eq ptr %shape.expected, null
   br i1 %any.shape, label %array.data, label %array.dims
 array.dims:
@@ -118,7 +120,12 @@ dim.head:
 dim.check:
   %dim = call i64 @word(ptr %shape, i64 %k)
   %dim.expected = call i64 @word(ptr %shape.expected, i64 %k)
-  %dim.fits = icmp eq i64 %dim, %dim.expected
+  %dim.same = icmp eq i64 %dim, %dim.expected
+  %dim.bounded = icmp slt i64 %dim.expected, 0
+  %dim.least = sub i64 0, %dim.expected
+  %dim.enough = icmp sge i64 %dim, %dim.least
+  %dim.in.bounds = and i1 %dim.bounded, %dim.enough
+  %dim.fits = or i1 %dim.same, %dim.in.bounds
   %stride = call i64 @word(ptr %strides, i64 %k)
   %stride.expected = call i64 @word(ptr %strides.expected, i64 %k)
   %stride.same = icmp eq i64 %stride, %stride.expected

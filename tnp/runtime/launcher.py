@@ -70,7 +70,8 @@ class Input:
     """What an argument must be.
 
     ``kind``: ``"array"``: exactly an ``ndarray`` of ``shape``, ``strides`` (bytes) and ``dtype``, aligned, and writeable if
-    ``writeable``, with ``exact`` of that very object of a dtype; ``"dense"``: any C-contiguous one of as many dimensions; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
+    ``writeable``, with ``exact`` of that very object of a dtype; ``"dense"``: any C-contiguous one of as many dimensions, of which ``shape`` has the
+    lengths: 0 for any, ``-n`` for ``n`` at least; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
     that type; ``"scalar"``: a NumPy scalar of ``dtype``, whose slot points at a value of that dtype.
     """
 
@@ -504,8 +505,8 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
             flags = ALIGNED | (WRITEABLE if x.writeable else 0) | (C_CONTIGUOUS if x.kind == "dense" else 0)
             words = [
                 len(x.shape),
-                integers(x.shape) if x.kind == "array" else 0,
-                integers(x.strides),
+                integers(x.shape) if any(x.shape) or x.kind == "array" else 0,
+                integers(x.strides) if x.kind == "array" else 0,
                 address(np.dtype(x.dtype)),
                 flags,
                 int(x.exact),

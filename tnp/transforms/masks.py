@@ -193,7 +193,7 @@ class _Attempt:
             return None
         mask = found[0][0]
         in_order = all(of is mask and at == k for k, (of, at) in enumerate(found))
-        selects_some = all(type(n) is int and n > 0 for n in mask.shape)
+        selects_some = sizes.is_decided(mask.shape) and sizes.is_never_empty(mask.shape)
         return mask if in_order and mask.ndim == len(found) and selects_some else None
 
     def operand(self, x: Any, mask: TensorProxy) -> Any:
@@ -318,7 +318,7 @@ def _index_put(attempt: _Attempt, b: BoundSymbol) -> None:
 def _full(attempt: _Attempt, b: BoundSymbol) -> None:
     shape, value = b.args
     mask = attempt.lengths.get(getattr(shape[0], "name", "")) if shape else None
-    if mask is None or not all(type(n) is int for n in (*mask.shape, *shape[1:])):
+    if mask is None or not sizes.is_decided((*mask.shape, *shape[1:])):
         raise _Gather
     wanted = (*mask.shape, *shape[1:])
     full = TensorProxy(attempt.new.make_name("t"), like=b.output, shape=wanted, lang=b.output.lang)
@@ -330,7 +330,7 @@ def _full(attempt: _Attempt, b: BoundSymbol) -> None:
 def _broadcast(attempt: _Attempt, b: BoundSymbol) -> None:
     a, shape, dims = b.args
     mask = attempt.lengths.get(getattr(shape[0], "name", "")) if shape else None
-    if mask is None or not all(type(n) is int for n in shape[1:]):
+    if mask is None or not sizes.is_decided(shape[1:]):
         raise _Gather
     rest = [d - 1 + mask.ndim for d in dims if d != 0]
     if a.name in attempt.masked:

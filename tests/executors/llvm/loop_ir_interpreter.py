@@ -109,8 +109,9 @@ class Interpreter:
         return sum((self.size(c) * v for v, c in terms), self.size(index.constant))
 
     def element(self, element, values):
-        found = self.value(element.x, values).astype("i8")
-        return np.where(found < 0, found + self.size(element.limit), found)
+        found, limit = self.value(element.x, values).astype("i8"), self.size(element.limit)
+        found = np.where(found < 0, found + limit, found)
+        return np.where((found < 0) | (found >= limit), limit - 1, found)
 
     def value(self, x, values):
         if isinstance(x, nodes.Load) and x.buffer.role == "point":

@@ -59,11 +59,12 @@ class Guard:
 
 
 class ArrayKind(NamedTuple):
-    """What a program is compiled for of an array: its dtype and shape, and its strides in bytes."""
+    """What a program is compiled for of an array: its dtype and shape, and its strides in bytes. Without those it is C-contiguous, and
+    a dimension ``-n`` is one of ``n`` elements at least."""
 
     dtype: Any
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...] | None
 
 
 _WORD = re.compile(r"\w+")
@@ -215,7 +216,9 @@ class Prologue:
             self.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")
         else:
             self.guard(f"{e}.strides == {kind.strides}", f"{source.description} has strides {kind.strides}")
-        if not symbolic:
+        if symbolic and is_c_contiguous and 0 not in kind.shape:
+            kind = ArrayKind(kind.dtype, tuple(-LEAST if d in symbolic else n for d, n in enumerate(kind.shape)), None)
+        if kind.strides is None or not symbolic:
             self._arrays[e] = (len(self.steps) - before, kind)
 
     def guard_sizes(self, source: Source, shape: Sequence[int], symbolic: Sequence[int]) -> None:

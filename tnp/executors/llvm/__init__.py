@@ -120,13 +120,18 @@ class LLVMExecutor(FusionExecutor):
         compiled = FusedRegion(name, region, graph, updates, self.fast)
         return Fused(compiled.launcher.function, updates, compiled.describe)
 
-    def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
+    def check_arrays(
+        self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]
+    ) -> Callable[..., Any] | None:
         try:
             found = launcher.make_launcher("fits", lambda *args: None)
             compiled = _nothing()
         except Unavailable:
             return None
-        inputs = [launcher.Input("array", shape, strides, dtype, exact=True) for dtype, shape, strides in kinds]
+        inputs = [
+            launcher.Input("dense" if strides is None else "array", shape, strides or (), dtype, exact=True)
+            for dtype, shape, strides in kinds
+        ]
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)
         return found.function

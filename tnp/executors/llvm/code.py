@@ -5,6 +5,8 @@ IR is written as text, because building instruction objects takes longer than LL
 
 from __future__ import annotations
 
+import operator
+
 __all__ = ["Code", "extreme", "told_apart"]
 
 
@@ -22,6 +24,20 @@ def told_apart(memory: int, count: int) -> list[int]:
     part = TOLD_APART // 4
     found = {*range(part), *range(max(0, memory - part), min(count, memory + 2 * part))}
     return sorted(found - {memory})
+
+
+_ARITHMETIC = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "and": operator.and_,
+    "udiv": operator.floordiv,
+}
+_COMPARISONS = {"eq": operator.eq, "ne": operator.ne, "ult": operator.lt, "uge": operator.ge, "sge": operator.ge}
+
+
+def _is_number(x: str) -> bool:
+    return not x.startswith("%")
 
 
 class Code:
@@ -54,6 +70,29 @@ class Code:
         result = self.temp()
         self.lines.append(f"  {result} = {instruction}")
         return result
+
+    def arithmetic(self, op: str, a: str, b: str) -> str:
+        """``add``, ``sub``, ``mul``, ``udiv`` or ``and`` of two 64-bit integers, registers or numbers."""
+        if _is_number(a) and _is_number(b):
+            return str(_ARITHMETIC[op](int(a), int(b)))
+        if (b == "0" and op in ("add", "sub")) or (b == "1" and op == "mul"):
+            return a
+        if (a == "0" and op == "add") or (a == "1" and op == "mul"):
+            return b
+        return self.op(f"{op}{' nsw' if op in ('add', 'sub', 'mul') else ''} i64 {a}, {b}")
+
+    def compare(self, condition: str, a: str, b: str) -> str:
+        """Whether ``a == b`` (``"eq"``), ``a != b`` (``"ne"``), ``a < b`` (``"ult"``) or ``a >= b`` (``"uge"``, ``"sge"``), of 64-bit
+        integers."""
+        if _is_number(a) and _is_number(b):
+            return "true" if _COMPARISONS[condition](int(a), int(b)) else "false"
+        return self.op(f"icmp {condition} i64 {a}, {b}")
+
+    def choose(self, condition: str, a: str, b: str) -> str:
+        """``a`` if the condition is true, else ``b``, which are 64-bit integers."""
+        if condition in ("true", "false"):
+            return a if condition == "true" else b
+        return self.op(f"select i1 {condition}, i64 {a}, i64 {b}")
 
     def line(self, instruction: str) -> None:
         """Appends an instruction without a result."""
@@ -97,6 +136,6 @@ class Code:
 
 
 def extreme(code: Code, name: str, a: str, b: str) -> str:
-    """The register of ``smin`` or ``smax`` of two 64-bit integers."""
+    """The register of ``smin``, ``smax`` or ``umin`` of two 64-bit integers."""
     code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
     return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")

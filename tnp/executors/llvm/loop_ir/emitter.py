@@ -23,7 +23,6 @@ from tnp.executors.llvm.index import Index, Var, linear
 from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
-    Apply,
     Buffer,
     Check,
     Kernel,
@@ -37,6 +36,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     parts_of,
 )
+from tnp.executors.llvm.loop_ir.strips import cost_of
 from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["COUNT", "Interface", "Module", "NestCode", "emit"]
@@ -308,11 +308,7 @@ class NestCode:
     @property
     def cost(self) -> int:
         """Additions of one point."""
-        return self._cost_of(self.statements)
-
-    def _cost_of(self, statements: Sequence[Statement]) -> int:
-        found = {id(x): x for s in statements for x in parts_of(s.value)}
-        return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply))
+        return cost_of(self.statements)
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
         """The functions, and their calls."""
@@ -345,9 +341,8 @@ class NestCode:
         if not self.runs:
             body.run()
             return self._call(body, 1, [])
-        (first, count), *others = self.runs
-        with body.loop(first, "%begin", "%end"), body.nested(others):
-            body.run()
+        (_, count), *others = self.runs
+        body.points(self.runs, "%begin", "%end")
         return self._call(body, count, [n for _, n in others])
 
     def _rows(self) -> Callable[[Function], None]:
@@ -358,22 +353,20 @@ class NestCode:
         (first, count), *others = outer
         with body.loop(first, "%begin", "%end"), body.nested(others):
             body.reset()
-            with body.nested(inner):
-                body.accumulate()
+            body.points(inner)
             body.keep()
         return self._call(body, count, [n for _, n in (*others, *inner)])
 
     def _whole(self) -> Iterator[Callable[[Function], None]]:
         """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
-        (first, count), *others = self.runs
+        (_, count), *others = self.runs
         body = Body(self)
         length, blocks = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
             begin = body.code.op(f"mul nuw nsw i64 {block}, {length}")
             end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
             body.reset()
-            with body.loop(first, begin, end), body.nested(others):
-                body.accumulate()
+            body.points(self.runs, begin, end)
             for i, s in enumerate(self.statements):
                 body.store_partial((self, i), s, block)
         name = body.finish()
@@ -469,11 +462,13 @@ class RowsCode(NestCode):
                 outer = [(v, n) for v, n in runs if v not in nest.reduced]
                 inner = [(v, n) for v, n in runs if v in nest.reduced]
                 body.statements = nest.statements
-                with body.nested(outer):
-                    body.reset()
-                    with body.nested(inner):
-                        body.run()
-                    body.keep()
-                cost = cost + product([self._cost_of(nest.statements), *(n for _, n in runs)])
+                if nest.reduced:
+                    with body.nested(outer):
+                        body.reset()
+                        body.points(inner)
+                        body.keep()
+                else:
+                    body.points(outer)
+                cost = cost + product([cost_of(nest.statements), *(n for _, n in runs)])
         body.free_rows()
         return self._call(body, count, [n for _, n in others], cost)

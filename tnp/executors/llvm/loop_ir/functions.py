@@ -15,6 +15,7 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import GRAIN
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir import strips
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -41,12 +42,11 @@ __all__ = ["HINTS", "MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
 #: bytes of a number, and of a partial result
 SLOT_BYTES = 16
 
-#: What LLVM is told of innermost loops. By default it interleaves four vectors, and writes loops for what is left over of these and of
-#: vectors, which doubles its time. Stores gain nothing by that. Sums take two vectors at a time, since an addition waits for the one before.
+#: what LLVM is told of innermost loops
 HINTS = {
-    "stores": '!"llvm.loop.interleave.count", i32 1',
-    "reduces": '!"llvm.loop.interleave.count", i32 2',
+    **{f"{n} vectors": f'!"llvm.loop.interleave.count", i32 {n}' for n in (1, 2, 4, 8)},
     "scalar": '!"llvm.loop.vectorize.enable", i1 false',
+    "unrolled": '!"llvm.loop.unroll.full"',
 }
 
 MALLOC = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
@@ -82,6 +82,10 @@ class Function:
             self.known[number.text] = self._computed(number)
         return self.known[number.text]
 
+    def last(self, n: Any) -> str:
+        """The register of a size less 1."""
+        return str(n - 1) if isinstance(n, int) else self.code.op(f"sub nsw i64 {self.size(n)}, 1")
+
     def _computed(self, number: NumberProxy) -> str:
         if number.name in self.module.roots:
             return self.word(number.name)
@@ -110,6 +114,11 @@ class Function:
 
 #: sizes are never negative
 _OPERATIONS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "floor_divide": "udiv", "remainder": "urem"}
+
+
+def typical(n: Any) -> int:
+    """A size in the call that was traced, by which code is chosen that is right for any."""
+    return n if isinstance(n, int) else symbols.value_of(symbols.number_of(n)) or 0
 
 
 def product(sizes: Sequence[Any]) -> Any:
@@ -182,14 +191,15 @@ class Body:
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp ne i64 {following}, {end}")
         if not hint and code.current == head:  # it has no loop in it
-            hint = "reduces" if self._reductions() else "stores"
+            is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED
+            hint = "unrolled" if is_short else "2 vectors" if self._reductions() else "1 vectors"
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
 
     @contextmanager
-    def loop(self, var: Var, begin: str, end: str) -> Iterator[None]:
-        with self.plain_loop(begin, end) as i:
+    def loop(self, var: Var, begin: str, end: str, hint: str = "") -> Iterator[None]:
+        with self.plain_loop(begin, end, hint) as i:
             self.values[-1][var] = i
             yield
 
@@ -201,6 +211,53 @@ class Body:
         (var, count), *others = loops
         with self.loop(var, "0", self.head.size(count)), self.nested(others):
             yield
+
+    @contextmanager
+    def counted(self, var: Var, begin: str, count: str, hint: str) -> Iterator[str]:
+        """A loop of ``count`` iterations from ``begin`` on, one at least; gives the register that counts them. LLVM sees how many there
+        are."""
+        with self.plain_loop("0", count, hint) as i:
+            self.values[-1][var] = self.code.arithmetic("add", begin, i)
+            yield i
+
+    def when(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None] | None = None) -> None:
+        """What is run if a condition is true, and what is run if not."""
+        code = self.code
+        if condition in ("true", "false"):
+            chosen = then if condition == "true" else otherwise
+            if chosen is not None:
+                self._in_scope(chosen)
+            return
+        some, onward = code.label("some"), code.label("onward")
+        other = code.label("other") if otherwise is not None else onward
+        code.line(f"br i1 {condition}, label %{some}, label %{other}")
+        code.block(some)
+        self._in_scope(then)
+        code.line(f"br label %{onward}")
+        if otherwise is not None:
+            code.block(other)
+            self._in_scope(otherwise)
+            code.line(f"br label %{onward}")
+        code.block(onward)
+
+    def _in_scope(self, write: Callable[[], None]) -> None:
+        """Writes code whose values are not there behind it."""
+        self.values.append({})
+        write()
+        self.values.pop()
+
+    def points(self, loops: Sequence[tuple[Var, Any]], begin: str = "0", end: str = "") -> None:
+        """Loops, the first from ``begin`` to before ``end``, and the statements at each of their points."""
+        if not loops:
+            self.run()
+            return
+        (var, count), *others = loops
+        end = end or self.head.size(count)
+        if others:
+            with self.loop(var, begin, end):
+                self.points(others)
+        else:
+            strips.emit(self, var, begin, end, typical(count), self.run)
 
     @contextmanager
     def split(self, loops: Sequence[Var], by: Sequence[Var]) -> Iterator[None]:
@@ -239,7 +296,8 @@ class Body:
         return total
 
     def _position(self, element: Element) -> str:
-        """An element of an array of indices, from the beginning of its dimension."""
+        """An element of an array of indices, from the beginning of its dimension. One out of bounds, for which a check refuses the arguments,
+        is one of the dimension, too."""
         found = self.find(element)
         if found is None:
             code, x = self.code, element.x
@@ -248,6 +306,7 @@ class Body:
                 negative = code.op(f"icmp slt i64 {found}, 0")
                 length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")
                 found = code.op(f"add nsw i64 {found}, {length}")
+            found = extreme(code, "umin", found, self.head.last(element.limit))
             self.values[-1][element] = found
         return str(found)
 
@@ -339,12 +398,13 @@ class Body:
 
     # Statements
 
-    def run(self) -> None:
+    def run(self, counts: str | None = None) -> None:
+        """The statements at this point. Reductions take it only if it ``counts``."""
         for s in self.statements:
             if isinstance(s, Store):
                 self.store(s.buffer, s.at, self.value(s.value))
             else:
-                self._accumulate(s)
+                self._accumulate(s, counts)
 
     def _accumulator(self, s: Statement) -> tuple[scalars.Reducer, DType]:
         assert isinstance(s, Reduce)
@@ -371,18 +431,16 @@ class Body:
         parts = tuple(self.code.op(f"load {type_}, ptr {slot}, align 16") for slot in self.slots[s])
         return parts if len(parts) > 1 else parts[0]
 
-    def accumulate(self) -> None:
-        for s in self.statements:
-            self._accumulate(s)
-
-    def _accumulate(self, s: Statement) -> None:
+    def _accumulate(self, s: Statement, counts: str | None) -> None:
+        assert isinstance(s, Reduce)
         reducer, dtype = self._accumulator(s)
         x = s.value
         is_square = isinstance(x, Apply) and x.op == "mul" and x.args[0] is x.args[1] and dtype.kind == "f"
-        if is_square and isinstance(s, Reduce) and s.op == "sum" and x.dtype is dtype:
+        if is_square and s.op == "sum" and x.dtype is dtype:
             value = scalars.square_to_add(self.code, self.value(x.args[0]), dtype)
         else:
             value = scalars.convert(self.code, self.value(x), x.dtype, dtype)
+        value = strips.masked(self, counts, s.op, value, reducer.identity, dtype)
         self._put(s, reducer.combine(self.code, self._get(s), value))
 
     def scan(self, s: Scan) -> None:

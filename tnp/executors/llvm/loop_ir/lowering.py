@@ -56,6 +56,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
 )  # fmt: skip
+from tnp.executors.llvm.materialization import APART
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.llvm.statements import cost_of
 
@@ -170,23 +171,19 @@ class _Lowering:
         self._store_what_costs(graph)
         self._store_what_updates_overwrite()
         kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
-        checked = max((n.position for n in graph.errors), default=-1)
+        is_unchecked = bool(graph.errors)
         for node in sorted(kept, key=lambda n: n.position):
-            if checked >= 0 and node.position > checked:
-                self._check(checked)
-                checked = -1
+            if is_unchecked and self.stored[node].role == "inout":
+                self._check()
+                is_unchecked = False
             self._add(node)
-        if checked >= 0:
-            self._check(checked)
+        if is_unchecked:
+            self._check()
 
-    def _check(self, position: float) -> None:
-        """Refuses the arguments if an error has been found. What comes before is what errors are computed from."""
-        if any(
-            b.role == "inout"
-            for nest in self.kernel.nests
-            if isinstance(nest, Nest)
-            for b in touched(nest.statements)[1]
-        ):
+    def _check(self) -> None:
+        """Refuses the arguments if an error has been found, before anything of the caller's is written."""
+        found = {s.buffer for nest in self.kernel.nests if isinstance(nest, Nest) for s in nest.statements}
+        if any(self.stored[n] not in found for n in self.graph.errors):
             raise Refused("a write before a check")
         self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
 
@@ -272,7 +269,7 @@ class _Lowering:
             node, _ = places_of(view.source)
             if node in self.stored or isinstance(node, View) or not node.shape:
                 continue
-            if sum(cost_of(n) for n in {node, *self._inline(node)}) >= REPEAT:
+            if self._cost_of(node) >= REPEAT:
                 self._store(node)
 
     def _store_what_costs(self, graph: Graph) -> None:
@@ -286,8 +283,15 @@ class _Lowering:
             ):
                 continue
             users = [root for root in self.stored if root.op != "input" and node in self._inline(root)]
-            if len(users) > 1 and sum(cost_of(n) for n in {node, *self._inline(node)}) > RECOMPUTE:
+            if len(users) > 1 and self._cost_of(node) > RECOMPUTE:
                 self._store(node)
+
+    def _cost_of(self, node: Node) -> float:
+        """What it costs to compute an element from what is stored, in additions."""
+        return sum(
+            APART if isinstance(n, View) and n.source in self.stored and _is_apart(n) else cost_of(n)
+            for n in {node, *self._inline(node)}
+        )
 
     def _inline(self, root: Node) -> set[Node]:
         """What is computed where ``root`` is."""
@@ -413,3 +417,10 @@ class _Lowering:
         if not scalars.supports(node.op, (of,)):
             raise Refused(f"{node.op} of {of.name}")
         return Apply(node.op, tuple(self._operand(a, at, of) for a in node.args), of, node.dtype)
+
+
+def _is_apart(view: View) -> bool:
+    """Whether no two elements of a view are neighbours in the memory that it is of (``x[..., 0]``)."""
+    shape = view.source.shape
+    last = view.where(variables(view.shape))[-1] if shape else Index()
+    return bool(shape) and not (shape[-1] == 1) and all(abs(c) != 1 for c in last.terms.values() if isinstance(c, int))

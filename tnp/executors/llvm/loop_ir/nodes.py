@@ -6,7 +6,7 @@ that they share. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
 Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables and in :class:`Element`, the values
-of arrays of indices. A :class:`Check` stands before what relies on these: it has found them in bounds. Sizes are integers or
+of arrays of indices. A :class:`Check` that these are in bounds stands before what writes to the caller's memory. Sizes are integers or
 :class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
 it, :mod:`.emitter` writes LLVM IR.
 """
@@ -132,7 +132,8 @@ Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Co
 
 
 class Element(Atom):
-    """The value of ``x``, an integer that is in bounds of a dimension of ``limit`` elements, from its end if it is negative."""
+    """The value of ``x``, an integer, as a position in a dimension of ``limit`` elements, from its end if it is negative. One out of
+    bounds is some position, and a :class:`Check` refuses the arguments."""
 
     __slots__ = ("x",)
 

@@ -210,7 +210,7 @@ class _Verifier:
         _check(index.variables() <= set(loops), f"the index {index} has variables that no loop around it has")
 
     def _within(self, buffer: Buffer, index: Index, n: Any) -> None:
-        if not index.is_affine:  # a check has found its elements in bounds
+        if not index.is_affine:  # whatever its elements are
             return
         low, high = ends(index)
         for x in (low, _form(n).plus(high, -1).plus(Linear({}, 1), -1)):

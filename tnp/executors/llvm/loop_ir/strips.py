@@ -1,0 +1,134 @@
+"""Strips: innermost loops as vectors that LLVM takes some at a time, and what is left over of these.
+
+Of a loop whose number of iterations it does not know, LLVM writes three: some vectors at a time, single vectors, single elements. The
+last takes as long as a vector for each element. Here the first loop has a number of iterations that its vectors fill. The *rest* is a
+loop of single vectors, which begins so early that the last of them ends with the loop. What it computes twice must not matter: a
+store repeats what it stored, a reduction takes the neutral element instead. Only loops shorter than that have single elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.loop_ir.dependence import At
+from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Reduce, Statement, Store, loads_in, parts_of
+from tnp.runtime import engine
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.loop_ir.functions import Body
+
+__all__ = ["UNROLLED", "cost_of", "emit", "masked"]
+
+#: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
+Write: TypeAlias = Callable[["str | None"], None]
+#: what the same element may be accumulated in twice
+IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
+#: vectors at a time: accumulators that are added to at once, since an addition waits for the one before; and those of other loops
+ACCUMULATORS, INTERLEAVED = 8, 4
+#: additions of an iteration, at most, where so many vectors are taken at a time; and where two are
+CHEAP, MEDIUM = 16, 40
+#: iterations of the loop that takes several vectors at a time, at least
+TIMES = 8
+#: iterations of a loop that is written out
+UNROLLED = 8
+
+
+def cost_of(statements: Sequence[Statement]) -> int:
+    """Additions of one point."""
+    found = {id(x): x for s in statements for x in parts_of(s.value)}
+    return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply))
+
+
+def vector_length(statements: Sequence[Statement]) -> int:
+    """Elements of a vector: the widest type in memory says how many are in one."""
+    memory = {s.buffer for s in statements} | {load.buffer for s in statements for load in loads_in(s.value)}
+    widest = max(b.dtype.itemsize // (2 if b.dtype.kind == "c" else 1) for b in memory)
+    return int(engine.target().vector_bits // (8 * widest))
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Elements of a vector, and vectors that are taken at a time."""
+
+    vector: int
+    vectors: int
+
+
+def _strip_of(statements: Sequence[Statement], typical: int) -> _Strip | None:
+    """How a loop is cut that has some ``typical`` number of iterations; ``None`` if it is run in order."""
+    reductions = [s for s in statements if isinstance(s, Reduce)]
+    if not all(_may_reorder(s) for s in reductions):
+        return None
+    vector = vector_length(statements)
+    vectors = 1
+    if cost_of(statements) <= CHEAP:
+        most = max(1, ACCUMULATORS // len(reductions)) if reductions else INTERLEAVED
+        vectors = next((n for n in (8, 4, 2) if n <= most and typical >= TIMES * n * vector), 1)
+    elif reductions or cost_of(statements) <= MEDIUM:
+        vectors = 2
+    return _Strip(vector, vectors)
+
+
+def _may_reorder(s: Reduce) -> bool:
+    return s.op in IDEMPOTENT or (s.op == "sum" and s.buffer.dtype.kind in "fiu")
+
+
+def _may_repeat(statements: Sequence[Statement]) -> bool:
+    """Whether iterations may be run twice, if reductions take the neutral element then: what they write is not what they read before."""
+    written: dict[Buffer, At] = {}
+    every = {s.buffer for s in statements}
+    for s in statements:
+        if any(load.buffer in every and load.at != written.get(load.buffer) for load in loads_in(s.value)):
+            return False
+        if isinstance(s, Store):
+            written[s.buffer] = s.at
+    return True
+
+
+def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write) -> None:
+    """The innermost loop of a nest over ``var``."""
+    strip = _strip_of(body.statements, typical)
+    code = body.code
+    count = code.arithmetic("sub", end, begin)
+    if strip is None or (count.isdigit() and int(count) <= UNROLLED):
+        with body.loop(var, begin, end):
+            write(None)
+        return
+
+    def loop(first: str, count: str, hint: str, since: str = "0") -> None:
+        with body.counted(var, first, count, hint) as i:
+            counts = None
+            if since != "0":  # 32 bits, of which LLVM makes a vector that counts
+                counts = code.op(
+                    f"icmp uge i32 {code.op(f'trunc i64 {i} to i32')}, {code.op(f'trunc i64 {since} to i32')}"
+                )
+            write(counts)
+
+    step = strip.vector * strip.vectors
+    whole = code.arithmetic("and", count, str(-step))
+    body.when(code.compare("uge", count, str(step)), lambda: loop(begin, whole, f"{strip.vectors} vectors"))
+    rest = code.arithmetic("sub", count, whole)
+    if rest == "0":
+        return
+    filled = code.arithmetic("and", code.arithmetic("add", rest, str(strip.vector - 1)), str(-strip.vector))
+    is_short = code.compare("ult", count, str(step)) if _may_repeat(body.statements) else "true"
+    middle = code.arithmetic("add", begin, whole)
+    first = code.choose(is_short, middle, code.arithmetic("sub", end, filled))
+    length = code.choose(is_short, code.arithmetic("and", rest, str(-strip.vector)), filled)
+    is_exact = is_short == "true" or all(s.op in IDEMPOTENT for s in body.statements if isinstance(s, Reduce))
+    since = "0" if is_exact else code.arithmetic("sub", middle, first)
+    body.when(code.compare("uge", length, str(strip.vector)), lambda: loop(first, length, "1 vectors", since))
+    last = code.arithmetic("add", first, length)
+    left = code.arithmetic("sub", end, last)
+    body.when(code.compare("ne", left, "0"), lambda: loop(last, left, "scalar"))
+
+
+def masked(body: Body, counts: str | None, op: str, value: Any, neutral: Any, dtype: Any) -> Any:
+    """The value that a reduction takes of an iteration that may not count."""
+    if counts is None or op in IDEMPOTENT:
+        return value
+    return scalars.emit(body.code, "where", [counts, value, neutral], dtype)

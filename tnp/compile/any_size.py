@@ -133,8 +133,9 @@ class HotSizes:
         if len(self._times) >= SIZES and sizes not in self._times:
             self._times.clear()
         spent, fastest = self._times.get(sizes, (0.0, seconds))
-        spent += TIMED * seconds
-        self._times[sizes] = spent, min(seconds, fastest)
+        fastest = min(seconds, fastest)
+        spent += fastest * (TIMED if spent else 1)  # a first call may take longer than others
+        self._times[sizes] = spent, fastest
         if spent > self.seconds and self._made < MOST:
             self._due = sizes
 

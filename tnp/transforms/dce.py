@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
@@ -11,9 +11,10 @@ from tnp.core.dtypes import DType
 from tnp.core.lengths import takes_any
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import bodies_of, is_control_flow
+from tnp.core.subtraces import bodies_of, is_control_flow, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
+from tnp.core.views import update
 from tnp.transforms.subtraces import in_bodies
 
 __all__ = [
@@ -81,6 +82,9 @@ def may_raise(b: BoundSymbol) -> bool:
     # A view that is made of others raises where one of those does, which is not at a position that is known.
     if b.subsymbols and OpTags.VIEW in operation.tags and OpTags.MAY_RAISE not in operation.tags:
         return any(map(may_raise, b.subsymbols))
+    if operation is update and not refuses_values(b) and all(sizes.is_decided(p.shape) for p in _arrays_inside(b)):
+        # What writes to the positions of a view relies on those of the view, which are in bounds.
+        return any(may_raise(part) for part in b.subsymbols if OpTags.VIEW in part.sym.tags)
     if operation is prims.select:
         return type(b.args[2]) is not int or not sizes.is_decided(b.args[0].shape)
     if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
@@ -88,6 +92,11 @@ def may_raise(b: BoundSymbol) -> bool:
     if is_control_flow(b) and any(map(may_raise, (inner for body in bodies_of(b) for inner in body.bound_symbols))):
         return True
     return any_size(b) or any(map(may_raise, b.subsymbols))
+
+
+def _arrays_inside(b: BoundSymbol) -> Iterator[TensorProxy]:
+    for part in with_parts(b):
+        yield from (p for p in (*part.flat_inputs, *part.flat_outputs) if isinstance(p, TensorProxy))
 
 
 def any_size(b: BoundSymbol) -> bool:

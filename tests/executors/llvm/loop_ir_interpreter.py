@@ -57,13 +57,30 @@ class Interpreter:
             for nest in self.kernel.nests:
                 if isinstance(nest, nodes.Check):
                     assert not self.memory[nest.buffer], "the kernel refuses its arguments"
-                elif isinstance(nest, nodes.Rows):
-                    for at in np.ndindex(*(self.size(v.limit) for v in nest.loops)):
-                        for inner in nest.nests:
-                            self.nest(inner, dict(zip(nest.loops, at)))
+                elif isinstance(nest, nodes.Skewed):
+                    self.skewed(nest)
                 else:
-                    self.nest(nest, {})
+                    self.entry(nest, nest.loops, {})
         return [self.memory[b] for b in self.kernel.outputs]
+
+    def entry(self, entry, loops, around):
+        if not isinstance(entry, nodes.Rows):
+            self.nest(nodes.Nest(loops, entry.statements), around)
+            return
+        for at in np.ndindex(*(self.size(v.limit) for v in loops)):
+            for inner in entry.nests:
+                self.nest(inner, around | dict(zip(loops, at)))
+
+    def skewed(self, nest):
+        """Each row of the second nest as soon as the first one is done with what it needs."""
+        (first, *others), (second, *more) = nest.first.loops, nest.second.loops
+        done = 0
+        for i in range(self.size(first.limit)):
+            self.entry(nest.first, others, {first: i})
+            ready = self.size(second.limit) if i + 1 == self.size(first.limit) else i - nest.high + 1
+            for j in range(done, min(ready, self.size(second.limit))):
+                self.entry(nest.second, more, {second: j})
+                done = j + 1
 
     def size(self, n):
         if isinstance(n, int):

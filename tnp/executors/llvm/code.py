@@ -33,7 +33,14 @@ _ARITHMETIC = {
     "and": operator.and_,
     "udiv": operator.floordiv,
 }
-_COMPARISONS = {"eq": operator.eq, "ne": operator.ne, "ult": operator.lt, "uge": operator.ge, "sge": operator.ge}
+_COMPARISONS = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "slt": operator.lt,
+    "ult": operator.lt,
+    "uge": operator.ge,
+    "sge": operator.ge,
+}
 
 
 def _is_number(x: str) -> bool:
@@ -82,11 +89,21 @@ class Code:
         return self.op(f"{op}{' nsw' if op in ('add', 'sub', 'mul') else ''} i64 {a}, {b}")
 
     def compare(self, condition: str, a: str, b: str) -> str:
-        """Whether ``a == b`` (``"eq"``), ``a != b`` (``"ne"``), ``a < b`` (``"ult"``) or ``a >= b`` (``"uge"``, ``"sge"``), of 64-bit
+        """Whether ``a == b`` (``"eq"``), ``a != b`` (``"ne"``), ``a < b`` (``"slt"``, ``"ult"``) or ``a >= b`` (``"uge"``, ``"sge"``), of 64-bit
         integers."""
         if _is_number(a) and _is_number(b):
             return "true" if _COMPARISONS[condition](int(a), int(b)) else "false"
         return self.op(f"icmp {condition} i64 {a}, {b}")
+
+    def all(self, *conditions: str) -> str:
+        """Whether all of some conditions are true."""
+        found = "true"
+        for c in conditions:
+            if "false" in (found, c):
+                found = "false"
+            elif c != "true":
+                found = c if found == "true" else self.op(f"and i1 {found}, {c}")
+        return found
 
     def choose(self, condition: str, a: str, b: str) -> str:
         """``a`` if the condition is true, else ``b``, which are 64-bit integers."""

@@ -18,6 +18,7 @@ __all__ = [
     "At",
     "conflicts",
     "disjoint",
+    "distance",
     "ends",
     "is_in_place",
     "is_provable",
@@ -72,6 +73,16 @@ def may_share_loops(first: Statement, second: Statement, loops: Iterable[Var], n
             if not any(i == j and i.terms.keys() == {v} for i, j in zip(a, named)):
                 return False
     return True
+
+
+def distance(a: At, b: At, first: Var, second: Var) -> int | None:
+    """How many iterations the loop of ``first`` is ahead of that of ``second`` where two accesses meet; ``None`` if they may meet at several
+    distances."""
+    for i, j in zip(a, b):
+        if i.terms == {first: 1} and j.terms == {second: 1}:
+            ahead = _form(j.constant).plus(_form(i.constant), -1)
+            return ahead.constant if ahead.is_constant else None
+    return None
 
 
 def is_in_place(s: Statement) -> bool:

@@ -8,7 +8,7 @@ are depends on the size alone, so that the number of threads changes no bit of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,33 +16,21 @@ from typing import Any
 from tnp.core import symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES
-from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.emit.kernel import c_strides
-from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.index import Index, Var, linear
-from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Body, Function, product
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Function, product
+from tnp.executors.llvm.loop_ir.nests import BLOCKS, NestCode, RowsCode
 from tnp.executors.llvm.loop_ir.nodes import (
-    ORDERED,
     Buffer,
     Check,
     Kernel,
-    Load,
-    Nest,
-    Position,
-    Positions,
-    Reduce,
     Rows,
-    Scan,
-    Statement,
-    parts_of,
+    Skewed,
 )
-from tnp.executors.llvm.loop_ir.strips import cost_of
+from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["COUNT", "Interface", "Module", "NestCode", "emit"]
+__all__ = ["COUNT", "Interface", "Module", "emit"]
 
-#: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
-BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: in place of a dimension
 COUNT = -1
 #: a function that counts
@@ -64,8 +52,6 @@ loop:
 done:
   ret i64 %sum
 }"""
-#: columns that a thread takes of a reduction over rows
-COLUMNS = 256
 
 
 @dataclass(frozen=True)
@@ -124,11 +110,15 @@ class Module:
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
-        for nest in self.kernel.nests:
-            if isinstance(nest, Check):
-                calls.append(partial(self._refuse_if, nest.buffer))
+        for entry in self.kernel.nests:
+            if isinstance(entry, Check):
+                calls.append(partial(self._refuse_if, entry.buffer))
+            elif isinstance(entry, Rows):
+                calls.append(RowsCode(self, entry).rows())
+            elif isinstance(entry, Skewed):
+                calls.append(SkewedCode(self, entry))
             else:
-                calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
+                calls += NestCode(self, entry).calls()
         main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
@@ -250,225 +240,3 @@ class Module:
             number = 2 + 3 * count + 2 * i
             lines += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f"!{number + 1} = !{{{text}}}"]
         return "\n".join(lines)
-
-
-class NestCode:
-    """The functions of one nest."""
-
-    def __init__(self, module: Module, nest: Nest | Rows) -> None:
-        self.module = module
-        self.nest = nest
-        self.statements: list[Statement] = (
-            [s for inner in nest.nests for s in inner.statements] if isinstance(nest, Rows) else nest.statements
-        )
-        self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
-        self.inner: list[Var] = []
-        self.over: set[Var] = set() if isinstance(nest, Rows) else set(nest.reduced)
-        #: loops that are one, by the variable of the innermost, with their number of iterations
-        self.runs = [] if self.scans else self._runs(nest.loops, self.over)
-
-    @property
-    def scans(self) -> bool:
-        """Whether its only statement runs in the order of a loop."""
-        return isinstance(self.statements[0], ORDERED)
-
-    def _runs(self, loops: Sequence[Var], over: set[Var]) -> list[tuple[Var, Any]]:
-        runs: list[tuple[Var, Any]] = []
-        for var in loops:
-            if runs and (var in over) == (runs[-1][0] in over) and self._is_even(runs[-1][0], var):
-                outer, count = runs.pop()
-                self.inner.append(outer)
-                runs.append((var, count * var.limit))
-            else:
-                runs.append((var, var.limit))
-        return runs
-
-    def offset(self, buffer: Buffer, at: tuple[Index, ...]) -> Index:
-        """How many bytes an element is from the first."""
-        key = (buffer, at)
-        if key not in self.offsets:
-            self.offsets[key] = linear(at, c_strides(buffer.shape, buffer.dtype.itemsize))
-        return self.offsets[key]
-
-    def _accesses(self) -> Iterator[Index]:
-        for s in self.statements:
-            yield self.offset(s.buffer, s.at)
-            for x in parts_of(s.value):
-                if isinstance(x, Load):
-                    yield self.offset(x.buffer, x.at)
-                elif isinstance(x, Position):
-                    yield x.index
-
-    def _is_even(self, outer: Var, var: Var) -> bool:
-        """Whether a loop and the one around it are one loop: every memory is gone through evenly, and no position is asked."""
-        if any(isinstance(x, Position) for s in self.statements for x in parts_of(s.value)):
-            return False
-        return all(i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit for i in self._accesses())
-
-    @property
-    def cost(self) -> int:
-        """Additions of one point."""
-        return cost_of(self.statements)
-
-    def calls(self) -> Iterator[Callable[[Function], None]]:
-        """The functions, and their calls."""
-        kinds = [var in self.over for var, _ in self.runs]
-        if self.scans:
-            yield self._scan()
-        elif not any(kinds):
-            yield self._stores()
-        elif all(kinds):
-            yield from self._whole()
-        elif kinds == sorted(kinds):
-            yield self._rows()
-        elif kinds == [True] * kinds.count(True) + [False] * kinds.count(False) and kinds.count(False) == 1:
-            yield self._columns()
-        else:
-            raise Refused("a reduction over loops inside and outside of others")
-
-    def _call(self, body: Body, first: Any, inner: Sequence[Any], cost: Any = None) -> Callable[[Function], None]:
-        name = body.finish()
-        one = product([self.cost, *inner]) if cost is None else product([cost, *inner])
-
-        def call(function: Function) -> None:
-            function.call(name, function.size(first), function.size(one))
-
-        return call
-
-    def _stores(self) -> Callable[[Function], None]:
-        """All elements, in parallel over the outermost loop."""
-        body = Body(self)
-        if not self.runs:
-            body.run()
-            return self._call(body, 1, [])
-        (_, count), *others = self.runs
-        body.points(self.runs, "%begin", "%end")
-        return self._call(body, count, [n for _, n in others])
-
-    def _rows(self) -> Callable[[Function], None]:
-        """Reductions over the inner loops, in parallel over the outermost one."""
-        body = Body(self)
-        outer = [(v, n) for v, n in self.runs if v not in self.over]
-        inner = [(v, n) for v, n in self.runs if v in self.over]
-        (first, count), *others = outer
-        with body.loop(first, "%begin", "%end"), body.nested(others):
-            body.reset()
-            body.points(inner)
-            body.keep()
-        return self._call(body, count, [n for _, n in (*others, *inner)])
-
-    def _whole(self) -> Iterator[Callable[[Function], None]]:
-        """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
-        (_, count), *others = self.runs
-        body = Body(self)
-        length, blocks = self._blocks(body.head, count, others)
-        with body.plain_loop("%begin", "%end") as block:
-            begin = body.code.op(f"mul nuw nsw i64 {block}, {length}")
-            end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
-            body.reset()
-            body.points(self.runs, begin, end)
-            for i, s in enumerate(self.statements):
-                body.store_partial((self, i), s, block)
-        name = body.finish()
-
-        def call(function: Function) -> None:
-            length, blocks = self._blocks(function, count, others)
-            inner = function.size(product([self.cost, *(n for _, n in others)]))
-            function.call(name, blocks, function.code.op(f"mul i64 {inner}, {length}"))
-
-        yield call
-        ending = Body(self)
-        _, blocks = self._blocks(ending.head, count, others)
-        ending.reset()
-        with ending.plain_loop("0", blocks, "scalar") as block:
-            for i, s in enumerate(self.statements):
-                ending.add_partial((self, i), s, block)
-        ending.keep()
-        last = ending.finish()
-        yield lambda function: function.code.line(f"call void @{last}(ptr %ctx, i64 0, i64 1)")
-
-    def _blocks(self, function: Function, count: Any, others: Sequence[tuple[Var, Any]]) -> tuple[str, str]:
-        """The iterations of a block, and how many blocks there are."""
-        code = function.code
-        whole = function.size(count)
-        enough = code.op(f"udiv i64 {code.op(f'add i64 {whole}, {BLOCKS - 1}')}, {BLOCKS}")
-        least = BLOCK_LENGTH if not others else 1
-        length = extreme(function.code, "smax", enough, str(least))
-        up = code.op(f"sub i64 {length}, 1")
-        return length, code.op(f"udiv i64 {code.op(f'add i64 {whole}, {up}')}, {length}")
-
-    def _columns(self) -> Callable[[Function], None]:
-        """Reductions over the outer loops, row by row into the results' memory, in parallel over tiles of columns."""
-        for s in self.statements:
-            assert isinstance(s, Reduce)
-            if scalars.reducer(s.op, s.buffer.dtype).dtype is not s.buffer.dtype:
-                raise Refused("a reduction in another dtype than its result's")
-        body = Body(self)
-        column, count = self.runs[-1]
-        rows = self.runs[:-1]
-        tiles = (count + (COLUMNS - 1)) // COLUMNS
-        with body.plain_loop("%begin", "%end") as tile:
-            begin = body.code.op(f"mul nuw nsw i64 {tile}, {COLUMNS}")
-            end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {COLUMNS}"), body.head.size(count))
-            with body.loop(column, begin, end):
-                body.store_neutral()
-            with body.nested(rows), body.loop(column, begin, end):
-                body.combine_in_place()
-        return self._call(body, tiles, [COLUMNS, *(n for _, n in rows)])
-
-    def _scan(self) -> Callable[[Function], None]:
-        """Partial results, in order along a loop, in parallel over the outermost of the others."""
-        (s,) = self.statements
-        if isinstance(s, Positions):
-            body = Body(self)
-            body.positions(s)
-            return self._call(body, 1, [s.along.limit])
-        assert isinstance(s, Scan)
-        loops, position = self.nest.loops, self.nest.loops.index(s.along)
-        outer, inner = loops[:position], loops[position + 1 :]
-        split = (*outer, *inner)[:1]
-        body = Body(self)
-        with body.split(outer, split):
-            if inner:
-                body.scan_rows(s, inner, split)
-            else:
-                body.scan(s)
-        return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
-
-
-class RowsCode(NestCode):
-    """The function of nests that share loops, in parallel over the outermost one."""
-
-    def __init__(self, module: Module, rows: Rows) -> None:
-        super().__init__(module, rows)
-        self.rows = rows
-        self.parts: list[tuple[Nest, list[tuple[Var, Any]]]] = []
-        for nest in rows.nests:
-            runs = self._runs(nest.loops, set(nest.reduced))
-            kinds = [v in nest.reduced for v, _ in runs]
-            if kinds != sorted(kinds):
-                raise Refused("a reduction over loops outside of others")
-            self.parts.append((nest, runs))
-
-    def call(self) -> Callable[[Function], None]:
-        """The function, and its call."""
-        body = Body(self)
-        own = {s.buffer for s in self.statements if s.buffer.role == "row"}
-        body.make_rows(sorted((b for b in own if b.shape), key=lambda b: b.name))
-        (first, count), *others = self.runs
-        cost: Any = 1
-        with body.loop(first, "%begin", "%end"), body.nested(others):
-            for nest, runs in self.parts:
-                outer = [(v, n) for v, n in runs if v not in nest.reduced]
-                inner = [(v, n) for v, n in runs if v in nest.reduced]
-                body.statements = nest.statements
-                if nest.reduced:
-                    with body.nested(outer):
-                        body.reset()
-                        body.points(inner)
-                        body.keep()
-                else:
-                    body.points(outer)
-                cost = cost + product([cost_of(nest.statements), *(n for _, n in runs)])
-        body.free_rows()
-        return self._call(body, count, [n for _, n in others], cost)

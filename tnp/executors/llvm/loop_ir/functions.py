@@ -35,7 +35,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.loop_ir.emitter import Module, NestCode
+    from tnp.executors.llvm.loop_ir.emitter import Module
+    from tnp.executors.llvm.loop_ir.nests import NestCode
+    from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 
 __all__ = ["HINTS", "MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
 
@@ -95,11 +97,33 @@ class Function:
         a, b = map(self.size, args)
         return self.code.op(f"{_OPERATIONS[operation]} i64 {a}, {b}")
 
-    def call(self, name: str, count: str, cost: str) -> None:
-        """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay."""
+    def place(self, key: Any) -> str:
+        """The address of a word of the context."""
+        return self._place(self.module.word(key))
+
+    def branch(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """One thing or another. What they compute is not there behind them."""
+        code, known = self.code, dict(self.known)
+        if condition in ("true", "false"):
+            (then if condition == "true" else otherwise)()
+            return
+        labels = [code.label(hint) for hint in ("one", "another", "onward")]
+        code.line(f"br i1 {condition}, label %{labels[0]}, label %{labels[1]}")
+        for label, write in zip(labels, (then, otherwise)):
+            code.block(label)
+            write()
+            code.line(f"br label %{labels[2]}")
+            self.known = dict(known)
+        code.block(labels[2])
+
+    def call(self, name: str, count: str, cost: str, least: int = 1) -> None:
+        """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay, each of which
+        gets ``least`` iterations or more."""
         code = self.code
         self.module.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
-        grain = extreme(self.code, "smax", code.op(f"sdiv i64 {GRAIN}, {extreme(self.code, 'smax', cost, '1')}"), "1")
+        grain = extreme(
+            self.code, "smax", code.op(f"sdiv i64 {GRAIN}, {extreme(self.code, 'smax', cost, '1')}"), str(least)
+        )
         pays = code.op(f"icmp sge i64 {count}, {code.op(f'shl i64 {grain}, 1')}")
         together, alone, onward = code.label("together"), code.label("alone"), code.label("onward")
         code.line(f"br i1 {pays}, label %{together}, label %{alone}")
@@ -148,7 +172,7 @@ class Body:
     It has many methods: loops, addresses, values and accumulators are written by one object, which knows what has been computed.
     """
 
-    def __init__(self, nest: NestCode) -> None:
+    def __init__(self, nest: NestCode | SkewedCode) -> None:
         self.nest = nest
         self.module = nest.module
         self.head = Function(self.module)
@@ -521,8 +545,15 @@ class Body:
             self.store(s.buffer, s.at, self._accumulator(s)[0].identity)
         self.values[-1].clear()
 
-    def combine_in_place(self) -> None:
+    def combine_in_place(self, rows: Sequence[dict[Var, str]]) -> None:
+        """Adds some rows, in order, to what memory has: each says where a loop's variable is."""
         for s in self.statements:
             reducer, dtype = self._accumulator(s)
-            value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
-            self.store(s.buffer, s.at, reducer.combine(self.code, self.load(s.buffer, s.at), value))
+            total = self.load(s.buffer, s.at)
+            for row in rows:
+                self.values.append(dict(row))
+                total = reducer.combine(
+                    self.code, total, scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+                )
+                self.values.pop()
+            self.store(s.buffer, s.at, total)

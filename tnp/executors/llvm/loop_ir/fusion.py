@@ -6,7 +6,7 @@ nest may share loops with an earlier one if every dependence between them stays 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tnp.executors.llvm.index import Index, Var
@@ -18,6 +18,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Check,
     Convert,
     Element,
+    Entry,
     Expression,
     Kernel,
     Load,
@@ -30,6 +31,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
     loads_in,
+    statements_of,
 )
 
 __all__ = ["share_rows"]
@@ -37,7 +39,7 @@ __all__ = ["share_rows"]
 
 def share_rows(kernel: Kernel) -> Kernel:
     """The kernel with rows shared."""
-    done: list[Nest | Rows | Check] = []
+    done: list[Entry] = []
     for nest in kernel.nests:
         if isinstance(nest, Nest):
             _add(done, nest)
@@ -48,7 +50,7 @@ def share_rows(kernel: Kernel) -> Kernel:
     )
 
 
-def _add(done: list[Nest | Rows | Check], nest: Nest) -> None:
+def _add(done: list[Entry], nest: Nest) -> None:
     """Adds a nest to the last one that it can share loops with, or behind all."""
     for i in range(len(done) - 1, -1, -1):
         earlier = done[i]
@@ -66,22 +68,17 @@ def _add(done: list[Nest | Rows | Check], nest: Nest) -> None:
     done.append(nest)
 
 
-def _statements(entry: Nest | Rows) -> Iterator[Statement]:
-    for nest in entry.nests if isinstance(entry, Rows) else [entry]:
-        yield from nest.statements
-
-
 def _conflict(earlier: Nest | Rows, nest: Nest | Rows) -> bool:
     """Whether the order of two nests may matter."""
-    (read, written), (reads, writes) = touched(_statements(earlier)), touched(_statements(nest))
+    (read, written), (reads, writes) = touched(statements_of(earlier)), touched(statements_of(nest))
     return bool(written & (reads | writes) or read & writes)
 
 
 def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
     """How many outer loops a nest can share with an earlier one, and gains from."""
-    if any(isinstance(s, ORDERED) for s in (*_statements(earlier), *nest.statements)):
+    if any(isinstance(s, ORDERED) for s in (*statements_of(earlier), *nest.statements)):
         return 0
-    if not set().union(*touched(_statements(earlier))) & set().union(*touched(_statements(nest))):
+    if not set().union(*touched(statements_of(earlier))) & set().union(*touched(statements_of(nest))):
         return 0
     counts = [len(earlier.loops)] if isinstance(earlier, Rows) else range(len(earlier.loops), 0, -1)
     for count in counts:
@@ -93,17 +90,17 @@ def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
 
 def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:
     outer, own = earlier.loops[:count], nest.loops[:count]
-    reduced = {*nest.reduced, *(v for s in _statements(earlier) if isinstance(s, Reduce) for v in s.over)}
+    reduced = {*nest.reduced, *(v for s in statements_of(earlier) if isinstance(s, Reduce) for v in s.over)}
     if any(not (v.limit == w.limit) for v, w in zip(outer, own)) or reduced & {*outer, *own}:
         return False
     names = dict(zip(own, outer))
-    return all(may_share_loops(a, b, outer, names) for a in _statements(earlier) for b in nest.statements)
+    return all(may_share_loops(a, b, outer, names) for a in statements_of(earlier) for b in nest.statements)
 
 
 # Loops inside of the shared ones
 
 
-def _merged(entry: Nest | Rows | Check) -> Nest | Rows | Check:
+def _merged(entry: Entry) -> Entry:
     """The same with inner loops as one that go over the same points, and read of each other what the same point writes."""
     if not isinstance(entry, Rows):
         return entry
@@ -140,9 +137,9 @@ def _joined(earlier: Nest, nest: Nest) -> Nest | None:
 
 def _contracted(kernel: Kernel) -> Kernel:
     """The kernel with temporaries of one row, and of one point."""
-    users: dict[Buffer, list[Nest | Rows | Check]] = {}
+    users: dict[Buffer, list[Entry]] = {}
     for entry in kernel.nests:
-        for buffer in {entry.buffer} if isinstance(entry, Check) else set().union(*touched(_statements(entry))):
+        for buffer in {entry.buffer} if isinstance(entry, Check) else set().union(*touched(statements_of(entry))):
             users.setdefault(buffer, []).append(entry)
     small: dict[Buffer, tuple[Buffer, list[int]]] = {}
     for buffer in kernel.temporaries:
@@ -155,7 +152,7 @@ def _contracted(kernel: Kernel) -> Kernel:
         if not isinstance(entry, Rows):
             continue
         outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
-        writer, *updates = (s for s in _statements(entry) if s.buffer is buffer)
+        writer, *updates = (s for s in statements_of(entry) if s.buffer is buffer)
         if updates:
             continue
         kept = [d for d, i in enumerate(writer.at) if i not in outer]

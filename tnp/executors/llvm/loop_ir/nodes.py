@@ -2,7 +2,7 @@
 
 A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statements that run at each of their points: a
 :class:`Store` writes an element, a :class:`Reduce` combines one with what its place has, a :class:`Scan` writes partial results. :class:`Rows` are nests inside of loops
-that they share. Elements are expressions: loads,
+that they share, and of :class:`Skewed` nests one follows the other some rows behind. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
 Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables and in :class:`Element`, the values
@@ -28,6 +28,7 @@ __all__ = [
     "Constant",
     "Convert",
     "Element",
+    "Entry",
     "Expression",
     "Kernel",
     "Load",
@@ -40,12 +41,14 @@ __all__ = [
     "Rows",
     "Scan",
     "Size",
+    "Skewed",
     "Statement",
     "Store",
     "elements_in",
     "loads_in",
     "parts_of",
     "show",
+    "statements_of",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -220,11 +223,35 @@ class Rows:
     nests: list[Nest]
 
 
+@dataclass(eq=False)
+class Skewed:
+    """Two nests that run together: row ``j`` of the second, which is an iteration of its outermost loop, comes after the rows
+    ``j + low`` to ``j + high`` of the first. ``made`` has a byte for each row of the second."""
+
+    first: Nest | Rows
+    second: Nest | Rows
+    low: int
+    high: int
+    made: Buffer
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
     """The kernel ends here, and refuses its arguments, if ``buffer``, a bool, is true. Nothing of the caller's has been written."""
 
     buffer: Buffer
+
+
+Entry: TypeAlias = "Nest | Rows | Skewed | Check"
+
+
+def statements_of(entry: Nest | Rows | Skewed) -> Iterator[Statement]:
+    """The statements of nests, in order."""
+    if isinstance(entry, Nest):
+        yield from entry.statements
+        return
+    for nest in entry.nests if isinstance(entry, Rows) else (entry.first, entry.second):
+        yield from statements_of(nest)
 
 
 @dataclass(frozen=True)
@@ -245,7 +272,7 @@ class Kernel:
     outputs: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     numbers: list[Parameter] = field(default_factory=list)
-    nests: list[Nest | Rows | Check] = field(default_factory=list)
+    nests: list[Entry] = field(default_factory=list)
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -296,16 +323,24 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
     parameters = [f"{b.name}: {b.dtype.shortname}[{_listed(b.shape)}] {b.role}" for b in kernel.buffers]
     parameters += [f"number{i}: {n.python_type.__name__}" for i, n in enumerate(kernel.numbers)]
     lines = [f"{name}({', '.join(parameters)})"]
-    for nest in kernel.nests:
-        if isinstance(nest, Check):
-            lines.append(f"  refuse if {nest.buffer.name}[]")
-        elif isinstance(nest, Rows):
-            lines += [f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(nest.loops)]
-            for inner in nest.nests:
-                lines += _nest(inner, 1 + len(nest.loops))
-        else:
-            lines += _nest(nest, 1)
+    for entry in kernel.nests:
+        lines += _entry(entry)
     return "\n".join(lines)
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    if isinstance(entry, Check):
+        yield f"  refuse if {entry.buffer.name}[]"
+    elif isinstance(entry, Rows):
+        yield from (f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(entry.loops))
+        for inner in entry.nests:
+            yield from _nest(inner, 1 + len(entry.loops))
+    elif isinstance(entry, Skewed):
+        yield from _entry(entry.first)
+        yield f"  row j of the following after row j + {entry.high} of that"
+        yield from _entry(entry.second)
+    else:
+        yield from _nest(entry, 1)
 
 
 def _nest(nest: Nest, depth: int) -> Iterator[str]:

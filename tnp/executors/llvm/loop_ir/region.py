@@ -19,6 +19,7 @@ from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
+from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
@@ -85,7 +86,7 @@ class SymbolicRegion(AnySizeRegion):
         region = with_symbols(region)
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
-        self.kernel = checked(share_rows(checked(kernel)))
+        self.kernel = checked(skew(share_rows(checked(kernel))))
         ir = emit(self.kernel, ENTRY, self._interface(region), function_attributes(), fast=fast)
         super().__init__(name, region, updates, ir)
 

@@ -21,7 +21,7 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["UNROLLED", "cost_of", "emit", "masked"]
+__all__ = ["UNROLLED", "cost_of", "emit", "emit_columns", "masked"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -31,6 +31,8 @@ IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
 ACCUMULATORS, INTERLEAVED = 8, 4
 #: additions of an iteration, at most, where so many vectors are taken at a time; and where two are
 CHEAP, MEDIUM = 16, 40
+#: vectors at a time of columns that are accumulated
+COLUMN_VECTORS = 2
 #: iterations of the loop that takes several vectors at a time, at least
 TIMES = 8
 #: iterations of a loop that is written out
@@ -91,13 +93,29 @@ def _may_repeat(statements: Sequence[Statement]) -> bool:
 
 def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write) -> None:
     """The innermost loop of a nest over ``var``."""
-    strip = _strip_of(body.statements, typical)
-    code = body.code
-    count = code.arithmetic("sub", end, begin)
+    statements = body.statements
+    strip = _strip_of(statements, typical)
+    count = body.code.arithmetic("sub", end, begin)
     if strip is None or (count.isdigit() and int(count) <= UNROLLED):
         with body.loop(var, begin, end):
             write(None)
         return
+    masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
+    _emit(body, var, begin, count, strip, write, overlaps=_may_repeat(statements), masks=masks)
+
+
+def emit_columns(body: Body, var: Var, begin: str, end: str, write: Callable[[], None]) -> None:
+    """An innermost loop over columns that are accumulated in memory: no iteration may be run twice."""
+    strip = _Strip(vector_length(body.statements), COLUMN_VECTORS)
+    _emit(
+        body, var, begin, body.code.arithmetic("sub", end, begin), strip, lambda _: write(), overlaps=False, masks=False
+    )
+
+
+def _emit(
+    body: Body, var: Var, begin: str, count: str, strip: _Strip, write: Write, *, overlaps: bool, masks: bool
+) -> None:  # fmt: skip
+    code = body.code
 
     def loop(first: str, count: str, hint: str, since: str = "0") -> None:
         with body.counted(var, first, count, hint) as i:
@@ -114,13 +132,12 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write)
     rest = code.arithmetic("sub", count, whole)
     if rest == "0":
         return
+    end, middle = code.arithmetic("add", begin, count), code.arithmetic("add", begin, whole)
     filled = code.arithmetic("and", code.arithmetic("add", rest, str(strip.vector - 1)), str(-strip.vector))
-    is_short = code.compare("ult", count, str(step)) if _may_repeat(body.statements) else "true"
-    middle = code.arithmetic("add", begin, whole)
+    is_short = code.compare("ult", count, str(step)) if overlaps else "true"
     first = code.choose(is_short, middle, code.arithmetic("sub", end, filled))
     length = code.choose(is_short, code.arithmetic("and", rest, str(-strip.vector)), filled)
-    is_exact = is_short == "true" or all(s.op in IDEMPOTENT for s in body.statements if isinstance(s, Reduce))
-    since = "0" if is_exact else code.arithmetic("sub", middle, first)
+    since = code.arithmetic("sub", middle, first) if masks and is_short != "true" else "0"
     body.when(code.compare("uge", length, str(strip.vector)), lambda: loop(first, length, "1 vectors", since))
     last = code.arithmetic("add", first, length)
     left = code.arithmetic("sub", end, last)

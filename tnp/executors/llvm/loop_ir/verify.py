@@ -19,7 +19,9 @@ from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.dependence import (
+    conflicts,
     disjoint,
+    distance,
     ends,
     is_in_place,
     is_provable,
@@ -45,11 +47,13 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Size,
+    Skewed,
     Statement,
     Store,
     loads_in,
     parts_of,
     show,
+    statements_of,
 )
 
 __all__ = ["verify"]
@@ -90,12 +94,30 @@ class _Verifier:
             if isinstance(nest, Check):
                 _check(nest.buffer in self.made and nest.buffer.dtype is dtypes.bool8, "a check of what is no bool")
                 _check(not self.written, f"{self.written} are written before a check")
-            elif isinstance(nest, Rows):
-                self._rows(nest)
+            elif isinstance(nest, Skewed):
+                self._skewed(nest)
             else:
-                self._nest(nest, ())
+                self._entry(nest)
         missing = [b.name for b in self.kernel.outputs if b not in self.made]
         _check(not missing, f"nothing writes {missing}")
+
+    def _entry(self, entry: Nest | Rows) -> None:
+        if isinstance(entry, Rows):
+            self._rows(entry)
+        else:
+            self._nest(entry, ())
+
+    def _skewed(self, skewed: Skewed) -> None:
+        """As one behind the other, and where both access one element, at a distance of rows that is allowed."""
+        for nest in (skewed.first, skewed.second):
+            self._entry(nest)
+        rows = skewed.first.loops[0], skewed.second.loops[0]
+        for a in statements_of(skewed.first):
+            for b in statements_of(skewed.second):
+                for buffer, at, other in conflicts(a, b):
+                    ahead = distance(at, other, *rows)
+                    fits = disjoint(at, other) or (ahead is not None and skewed.low <= ahead <= skewed.high)
+                    _check(fits, f"{buffer.name} is used at another distance than skewed rows have")
 
     def _rows(self, rows: Rows) -> None:
         _check(bool(rows.loops), "nests share no loop")

@@ -7,6 +7,7 @@ import numpy as np
 from tnp.core import symbols
 from tnp.core.elementwise_table import by_name
 from tnp.core.reduction_table import REDUCTIONS
+from tnp.executors.llvm.index import Part, Quotient
 from tnp.executors.llvm.loop_ir import nodes
 from tnp.executors.numpy import kernels
 
@@ -99,7 +100,9 @@ class Interpreter:
         }
         for s in nest.statements:
             value = np.broadcast_to(self.value(s.value, values), lengths)
-            if isinstance(s, nodes.Reduce):
+            if isinstance(s, nodes.Reduce) and s.op in ("argmax", "argmin"):
+                value = getattr(np, s.op)(value, axis=nest.loops.index(*s.over), keepdims=True)
+            elif isinstance(s, nodes.Reduce):
                 axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
                 reduce = function_of(_COMBINES[s.op]).reduce
                 value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
@@ -120,10 +123,17 @@ class Interpreter:
         return tuple(self.index(i, values) for i in at)
 
     def index(self, index, values):
-        terms = [
-            (self.element(v, values) if isinstance(v, nodes.Element) else values[v], c) for v, c in index.terms.items()
-        ]
+        terms = [(self.atom(atom, values), c) for atom, c in index.terms.items()]
         return sum((self.size(c) * v for v, c in terms), self.size(index.constant))
+
+    def atom(self, atom, values):
+        if isinstance(atom, nodes.Element):
+            return self.element(atom, values)
+        if isinstance(atom, Part):
+            return (operator.floordiv if isinstance(atom, Quotient) else operator.mod)(
+                self.index(atom.of, values), atom.by
+            )
+        return values[atom]
 
     def element(self, element, values):
         found, limit = self.value(element.x, values).astype("i8"), self.size(element.limit)

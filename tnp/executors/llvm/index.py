@@ -7,10 +7,10 @@ down in either convention.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-__all__ = ["Atom", "Index", "Lookup", "Quotient", "Remainder", "Var", "disjoint", "linear"]
+__all__ = ["Atom", "Index", "Lookup", "Part", "Quotient", "Remainder", "Var", "disjoint", "linear"]
 
 
 class Atom:
@@ -38,7 +38,7 @@ class Var(Atom):
 _VARIABLES = frozenset((Var,))
 
 
-class _Part(Atom):
+class Part(Atom):
     """``of // by`` or ``of % by``."""
 
     __slots__ = ("by", "of")
@@ -54,12 +54,16 @@ class _Part(Atom):
     def __hash__(self) -> int:
         return hash((type(self), self.of, self.by))
 
+    def mapped(self, f: Callable[[Index], Index]) -> Part:
+        """The same of another index."""
+        return type(self)(f(self.of), self.by, self.limit)
 
-class Quotient(_Part):
+
+class Quotient(Part):
     __slots__ = ()
 
 
-class Remainder(_Part):
+class Remainder(Part):
     __slots__ = ()
 
 
@@ -140,8 +144,20 @@ class Index:
         return low, high
 
     def renamed(self, names: Mapping[Var, Var]) -> Index:
-        """With other loop variables, if it is affine in them."""
-        return Index(self.constant, {names.get(a, a): c for a, c in self.terms.items()}) if names else self  # type: ignore[call-overload]
+        """With other loop variables."""
+        if not names:
+            return self
+
+        def atom(a: Any) -> Atom:
+            return (
+                names.get(a, a)
+                if isinstance(a, Var)
+                else a.mapped(lambda i: i.renamed(names))
+                if isinstance(a, Part)
+                else a
+            )
+
+        return Index(self.constant, {atom(a): c for a, c in self.terms.items()})
 
     def variables(self) -> set[Var]:
         """The loop variables that it depends on."""
@@ -151,7 +167,7 @@ class Index:
         for atom in self.terms:
             if isinstance(atom, Var):
                 found.add(atom)
-            elif isinstance(atom, _Part):
+            elif isinstance(atom, Part):
                 found |= atom.of.variables()
             elif isinstance(atom, Lookup):
                 found |= set().union(*(i.variables() for i in atom.at))
@@ -162,7 +178,7 @@ class Index:
         for atom in self.terms:
             if isinstance(atom, Lookup):
                 yield atom
-            elif isinstance(atom, _Part):
+            elif isinstance(atom, Part):
                 yield from atom.of.lookups()
 
     def _split(self, by: int) -> tuple[Index, Index]:

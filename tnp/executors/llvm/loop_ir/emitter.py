@@ -91,12 +91,21 @@ class Module:
         self.roots = set(interface.roots)
         #: what LLVM is told of each loop that it is told something of
         self.hints: list[str] = []
+        #: memory of nests, by its key
+        self.scratches: dict[str, int] = {}
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
     def word(self, key: Any) -> int:
         """The word of the context for a buffer, a number, a size, or, made here, partial results."""
         return self.words.setdefault(key, len(self.words))
+
+    def scratch(self, size: int) -> str:
+        """The key of memory of so many bytes that a call takes for itself."""
+        key = f"scratch {len(self.scratches)}"
+        self.scratches[key] = size
+        self.word(key)
+        return key
 
     def alias(self, buffer: Buffer) -> str:
         count = len(self.scopes)
@@ -208,11 +217,11 @@ class Module:
     def _make_temporaries(self, function: Function) -> list[str]:
         """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
         code, places = function.code, []
-        for buffer in self.kernel.temporaries:
-            if buffer.role != "temporary":
-                continue
+        kept = [b for b in self.kernel.temporaries if b.role == "temporary"]
+        sizes: dict[Any, Any] = {b: product([*b.shape, b.dtype.itemsize]) for b in kept}
+        for key, size_of in {**sizes, **self.scratches}.items():
             self.code.require("malloc", MALLOC)
-            size = function.size(product([*buffer.shape, buffer.dtype.itemsize]))
+            size = function.size(size_of)
             place = code.op(f"call ptr @malloc(i64 {code.op(f'add i64 {size}, 64')})")
             missing, onward = code.op(f"icmp eq ptr {place}, null"), code.label("onward")
             lacking = code.label("lacking") if places else "refused"
@@ -223,7 +232,7 @@ class Module:
                     code.line(f"call void @free(ptr {earlier})")
                 code.line("br label %refused")
             code.block(onward)
-            function.set_word(self.words[buffer], code.op(f"ptrtoint ptr {place} to i64"))
+            function.set_word(self.word(key), code.op(f"ptrtoint ptr {place} to i64"))
             places.append(place)
         return places
 

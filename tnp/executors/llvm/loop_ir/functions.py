@@ -14,8 +14,9 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import GRAIN
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Index, Part, Quotient, Var
 from tnp.executors.llvm.loop_ir import strips
+from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HINTS", "MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
 
+#: elements that one accumulator sums
+CHUNK = 4096
 #: bytes of a number, and of a partial result
 SLOT_BYTES = 16
 
@@ -180,7 +183,7 @@ class Body:
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
         self.pointers: dict[Any, str] = {}
-        self.slots: dict[Statement, list[str]] = {}
+        self.accumulators: dict[Reduce, Accumulator] = {}
         #: those of the nest being written
         self.statements: Sequence[Statement] = nest.statements
         self.rows: str | None = None
@@ -216,7 +219,7 @@ class Body:
         more = code.op(f"icmp ne i64 {following}, {end}")
         if not hint and code.current == head:  # it has no loop in it
             is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED
-            hint = "unrolled" if is_short else "2 vectors" if self._reductions() else "1 vectors"
+            hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
@@ -280,8 +283,33 @@ class Body:
         if others:
             with self.loop(var, begin, end):
                 self.points(others)
+        elif self._is_long(count):
+            self._blocks(var, begin, end, typical(count))
         else:
             strips.emit(self, var, begin, end, typical(count), self.run)
+
+    def _is_long(self, count: Any) -> bool:
+        """Whether so many elements may be added up that one after the other is not accurate enough."""
+        sums = any(s.op == "sum" and s.buffer.dtype.kind in "fc" for s in self.reductions())
+        return sums and not (isinstance(count, int) and count <= CHUNK)
+
+    def _blocks(self, var: Var, begin: str, end: str, length: int) -> None:
+        """An innermost loop that adds up blocks, and then these."""
+        code = self.code
+        totals = {s: self.accumulators[s] for s in self.reductions()}
+        count = code.arithmetic("sub", end, begin)
+        blocks = code.arithmetic("udiv", code.arithmetic("add", count, str(CHUNK - 1)), str(CHUNK))
+        for s in totals:
+            self.accumulators[s] = accumulator(self, s)
+        with self.plain_loop("0", blocks) as block:
+            first = code.arithmetic("add", begin, code.arithmetic("mul", block, str(CHUNK)))
+            last = extreme(code, "smin", code.arithmetic("add", first, str(CHUNK)), end)
+            for s in totals:
+                self.accumulators[s].reset()
+            strips.emit(self, var, first, last, min(length, CHUNK), self.run)
+            for s, total in totals.items():
+                total.add(self.accumulators[s].get())
+        self.accumulators.update(totals)
 
     @contextmanager
     def split(self, loops: Sequence[Var], by: Sequence[Var]) -> Iterator[None]:
@@ -309,7 +337,7 @@ class Body:
             return str(found)
         code, total = self.code, self.head.size(index.constant)
         for atom, factor in index.terms.items():
-            value = self._position(atom) if isinstance(atom, Element) else self.find(atom)
+            value = self._part(atom) if isinstance(atom, (Element, Part)) else self.find(atom)
             assert value is not None, f"{atom} has no loop here"
             if value == "0":
                 continue
@@ -318,6 +346,12 @@ class Body:
             total = term if total == "0" else code.op(f"add nsw i64 {total}, {term}")
         self.values[-1][index] = total
         return total
+
+    def _part(self, atom: Element | Part) -> str:
+        if isinstance(atom, Element):
+            return self._position(atom)
+        op = "udiv" if isinstance(atom, Quotient) else "urem"
+        return self.code.op(f"{op} i64 {self.index(atom.of)}, {atom.by}")
 
     def _position(self, element: Element) -> str:
         """An element of an array of indices, from the beginning of its dimension. One out of bounds, for which a check refuses the arguments,
@@ -378,6 +412,9 @@ class Body:
             change = scalars.bitcast if x.bits else scalars.convert
             return change(code, self.value(x.x), x.x.dtype, x.dtype)
         assert isinstance(x, Apply)
+        if x.op == "ldexp":
+            a, b = x.args
+            return scalars.emit_ldexp(code, self.value(a), self.value(b), a.dtype, b.dtype)
         return scalars.emit(code, x.op, [self.value(a) for a in x.args], x.of)
 
     def _number(self, x: Number) -> Any:
@@ -428,44 +465,15 @@ class Body:
             if isinstance(s, Store):
                 self.store(s.buffer, s.at, self.value(s.value))
             else:
-                self._accumulate(s, counts)
-
-    def _accumulator(self, s: Statement) -> tuple[scalars.Reducer, DType]:
-        assert isinstance(s, Reduce)
-        reducer = scalars.reducer(s.op, s.buffer.dtype)
-        return reducer, reducer.dtype
+                assert isinstance(s, Reduce)
+                self.accumulators[s].add_element(counts=counts)
 
     def reset(self) -> None:
-        """Sets the accumulators, stack slots that LLVM makes registers of, to the neutral elements."""
-        for s in self._reductions():
-            reducer, dtype = self._accumulator(s)
-            if s not in self.slots:
-                parts = reducer.identity if isinstance(reducer.identity, tuple) else (reducer.identity,)
-                type_ = scalars.register_type(dtype)
-                self.slots[s] = [self.head.code.op(f"alloca {type_}, align 16") for _ in parts]
-            self._put(s, reducer.identity)
-
-    def _put(self, s: Statement, value: Any) -> None:
-        type_ = scalars.register_type(self._accumulator(s)[1])
-        for slot, part in zip(self.slots[s], value if isinstance(value, tuple) else (value,)):
-            self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
-
-    def _get(self, s: Statement) -> Any:
-        type_ = scalars.register_type(self._accumulator(s)[1])
-        parts = tuple(self.code.op(f"load {type_}, ptr {slot}, align 16") for slot in self.slots[s])
-        return parts if len(parts) > 1 else parts[0]
-
-    def _accumulate(self, s: Statement, counts: str | None) -> None:
-        assert isinstance(s, Reduce)
-        reducer, dtype = self._accumulator(s)
-        x = s.value
-        is_square = isinstance(x, Apply) and x.op == "mul" and x.args[0] is x.args[1] and dtype.kind == "f"
-        if is_square and s.op == "sum" and x.dtype is dtype:
-            value = scalars.square_to_add(self.code, self.value(x.args[0]), dtype)
-        else:
-            value = scalars.convert(self.code, self.value(x), x.dtype, dtype)
-        value = strips.masked(self, counts, s.op, value, reducer.identity, dtype)
-        self._put(s, reducer.combine(self.code, self._get(s), value))
+        """Sets the accumulators to what is neutral."""
+        for s in self.reductions():
+            if s not in self.accumulators:
+                self.accumulators[s] = accumulator(self, s)
+            self.accumulators[s].reset()
 
     def scan(self, s: Scan) -> None:
         """A scan along the innermost loop: the running result is in a register."""
@@ -518,42 +526,16 @@ class Body:
             value = self.value(s.value)
             self.store(s.buffer, s.at, combine(self.code, self.load(s.buffer, before), value))
 
-    def _reductions(self) -> list[Reduce]:
+    def reductions(self) -> list[Reduce]:
         return [s for s in self.statements if isinstance(s, Reduce)]
 
     def keep(self) -> None:
         """Stores the accumulators where the results are."""
-        for s in self._reductions():
-            value = scalars.convert(self.code, self._get(s), self._accumulator(s)[1], s.buffer.dtype)
-            self.store(s.buffer, s.at, value)
+        for s in self.reductions():
+            self.store(s.buffer, s.at, self.accumulators[s].result())
 
-    def _partial(self, key: Any, block: str) -> str:
+    def partial(self, key: Any, block: str) -> str:
+        """The address of a block's partial result."""
         if key not in self.pointers:
             self.pointers[key] = self.head.pointer(key)
         return self.code.op(f"getelementptr [{SLOT_BYTES} x i8], ptr {self.pointers[key]}, i64 {block}")
-
-    def store_partial(self, key: Any, s: Statement, block: str) -> None:
-        scalars.store(self.code, self._get(s), self._partial(key, block), self._accumulator(s)[1], "")
-
-    def add_partial(self, key: Any, s: Statement, block: str) -> None:
-        reducer, dtype = self._accumulator(s)
-        value = scalars.load(self.code, self._partial(key, block), dtype, "")
-        self._put(s, reducer.combine(self.code, self._get(s), value))
-
-    def store_neutral(self) -> None:
-        for s in self.statements:
-            self.store(s.buffer, s.at, self._accumulator(s)[0].identity)
-        self.values[-1].clear()
-
-    def combine_in_place(self, rows: Sequence[dict[Var, str]]) -> None:
-        """Adds some rows, in order, to what memory has: each says where a loop's variable is."""
-        for s in self.statements:
-            reducer, dtype = self._accumulator(s)
-            total = self.load(s.buffer, s.at)
-            for row in rows:
-                self.values.append(dict(row))
-                total = reducer.combine(
-                    self.code, total, scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
-                )
-                self.values.pop()
-            self.store(s.buffer, s.at, total)

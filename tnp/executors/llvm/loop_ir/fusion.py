@@ -7,9 +7,8 @@ nest may share loops with an earlier one if every dependence between them stays 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
@@ -201,17 +200,15 @@ class _Renaming:
         return new, tuple(self._index(at[d]) for d in kept)
 
     def _index(self, i: Index) -> Index:
-        if i.is_affine:
-            return i.renamed(self.names)
-        terms: dict[Any, Any] = {}
-        for atom, c in i.terms.items():
-            named = (
-                Element(self._expression(atom.x), atom.limit)
-                if isinstance(atom, Element)
-                else self.names.get(atom, atom)
-            )  # type: ignore[call-overload]
-            terms[named] = c
-        return Index(i.constant, terms)
+        return Index(i.constant, {self._atom(atom): c for atom, c in i.terms.items()})
+
+    def _atom(self, atom: Atom) -> Atom:
+        if isinstance(atom, Var):
+            return self._var(atom)
+        if isinstance(atom, Element):
+            return Element(self._expression(atom.x), atom.limit)
+        assert isinstance(atom, Part)
+        return atom.mapped(self._index)
 
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)
@@ -236,4 +233,4 @@ class _Renaming:
             return Apply(x.op, tuple(map(self._expression, x.args)), x.of, x.dtype)
         if isinstance(x, Convert):
             return Convert(self._expression(x.x), x.dtype, x.bits)
-        return Position(x.index.renamed(self.names), x.dtype) if isinstance(x, Position) else x
+        return Position(self._index(x.index), x.dtype) if isinstance(x, Position) else x

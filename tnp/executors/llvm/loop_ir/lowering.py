@@ -34,7 +34,8 @@ from tnp.executors.llvm.graph import (
     places_of,
     variables,
 )
-from tnp.executors.llvm.index import Index, Lookup, Var
+from tnp.executors.llvm.index import Atom, Index, Lookup, Part, Var
+from tnp.executors.llvm.layout import Strides, axis_order
 from tnp.executors.llvm.loop_ir import nodes
 from tnp.executors.llvm.loop_ir.dependence import is_in_place, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
@@ -55,7 +56,8 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Size,
     Statement,
     Store,
-)  # fmt: skip
+    c_strides,
+)
 from tnp.executors.llvm.materialization import APART
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.llvm.statements import cost_of
@@ -111,17 +113,22 @@ def lowered(
         raise Refused(str(reason)) from None
 
 
-def kernel_of(graph: Graph, names: Sequence[str]) -> tuple[Kernel, dict[int, int]]:
-    """The kernel of a graph, whose inputs have ``names``, and which outputs are in the memory of which inputs."""
-    if len(set(graph.outputs)) < len(graph.outputs) or any(n.op == "input" for n in graph.outputs):
-        raise Refused("results that are arguments")
-    lowering = _Lowering(graph, names)
+def kernel_of(
+    graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides] | None = None
+) -> tuple[Kernel, dict[int, int]]:
+    """The kernel of a graph, whose inputs have ``names``, and which outputs are in the memory of which inputs.
+
+    ``strides`` say how values lie in memory, and so in which order loops go; C order without.
+    """
+    separate_outputs(graph)
+    lowering = _Lowering(graph, names, strides or {})
     return lowering.kernel, lowering.updates
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, names: Sequence[str]) -> None:
+    def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides]) -> None:
         self.graph = graph
+        self.strides = strides
         self.kernel = Kernel()
         self.stored: dict[Node, Buffer] = {}
         self.numbers: dict[Node, int] = {}
@@ -143,14 +150,14 @@ class _Lowering:
                 self.numbers[node] = len(self.kernel.numbers)
                 self.kernel.numbers.append(Parameter(node.params["python_type"], *graph.limits(node)))
             else:
-                self.stored[node] = Buffer(name, node.dtype, node.shape, "inout" if node in written else "input")
+                self.stored[node] = self._buffer(name, node, "inout" if node in written else "input")
                 self.kernel.inputs.append(self.stored[node])
         for k, node in enumerate(graph.outputs):
             root = self._root(node)
             if root.op == "input":
                 self.updates[k] = graph.inputs.index(root)
             else:
-                self.stored[root] = Buffer(self._name(f"result{k}"), node.dtype, node.shape, "output")
+                self.stored[root] = self._buffer(self._name(f"result{k}"), node, "output")
                 self.kernel.outputs.append(self.stored[root])
         for node in graph.errors:
             if node not in self.stored:
@@ -179,6 +186,13 @@ class _Lowering:
             self._add(node)
         if is_unchecked:
             self._check()
+
+    def _buffer(self, name: str, node: Node, role: str) -> Buffer:
+        """Memory that the caller provides for a node."""
+        strides = self.strides.get(node)
+        plain = c_strides(node.shape, node.dtype.itemsize)
+        is_c = strides is None or all(a == b or n == 1 for a, b, n in zip(strides, plain, node.shape))
+        return Buffer(name, node.dtype, node.shape, role, None if is_c else strides)
 
     def _check(self) -> None:
         """Refuses the arguments if an error has been found, before anything of the caller's is written."""
@@ -308,17 +322,24 @@ class _Lowering:
 
     def _add(self, node: Node) -> None:
         domain = self._domain(node)
+        dims = [d for d in self._axes(node, domain) if domain[d] != 1]
         reads, writes = {self.stored[n] for n in self._reads(node)}, self.stored[node]
         for nest in reversed(self.kernel.nests):
             if not isinstance(nest, Nest):
                 break
-            if self._joins(nest, node, domain):
+            if self._joins(nest, node, domain, dims):
                 return
             read, written = touched(nest.statements)
             if reads & written or writes in read or writes in written:
                 break
-        loops = tuple(Var(f"i{d}", n) for d, n in enumerate(domain) if n != 1)
-        self.kernel.nests.append(Nest(loops, [self._statement(node, domain, loops)]))
+        loops = tuple(Var(f"i{k}", domain[d]) for k, d in enumerate(dims))
+        self.kernel.nests.append(Nest(loops, [self._statement(node, domain, dims, loops)]))
+
+    def _axes(self, node: Node, domain: Sequence[Any]) -> Sequence[int]:
+        """The dimensions of a domain as its elements lie in memory, outermost first."""
+        like = node.target if isinstance(node, Update) else node.sources[0] if isinstance(node, Reduction) else node
+        strides = self.strides.get(like)
+        return range(len(domain)) if strides is None else axis_order(domain, [strides])
 
     def _domain(self, node: Node) -> Sequence[Any]:
         if isinstance(node, (Reduction, Positions)):
@@ -329,14 +350,14 @@ class _Lowering:
         for n in (*self._inline(node), node):
             yield from (s for s in n.sources if s in self.stored)
 
-    def _joins(self, nest: Nest, node: Node, domain: Sequence[Any]) -> bool:
+    def _joins(self, nest: Nest, node: Node, domain: Sequence[Any], dims: Sequence[int]) -> bool:
         """Makes ``node`` a statement of a nest, if it can be one."""
-        sizes = [n for n in domain if n != 1]
+        sizes = [domain[d] for d in dims]
         if isinstance(node, (Scan, Positions)) or any(isinstance(s, nodes.ORDERED) for s in nest.statements):
             return False
         if len(sizes) != len(nest.loops) or any(not (v.limit == n) for v, n in zip(nest.loops, sizes)):
             return False
-        statement = self._statement(node, domain, nest.loops)
+        statement = self._statement(node, domain, dims, nest.loops)
         if (statement.over if isinstance(statement, Reduce) else ()) != nest.reduced:
             return False
         if not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
@@ -344,9 +365,9 @@ class _Lowering:
         nest.statements.append(statement)
         return True
 
-    def _statement(self, node: Node, domain: Sequence[Any], loops: Sequence[Var]) -> Statement:
-        left = iter(loops)
-        at = tuple(Index.of(next(left)) if n != 1 else Index() for n in domain)
+    def _statement(self, node: Node, domain: Sequence[Any], dims: Sequence[int], loops: Sequence[Var]) -> Statement:
+        variables = dict(zip(dims, map(Index.of, loops)))
+        at = tuple(variables.get(d, Index()) for d in range(len(domain)))
         if isinstance(node, Update):
             return Store(self.stored[node], node.where(at), self._element(node.value, at))
         if isinstance(node, Positions):
@@ -377,13 +398,12 @@ class _Lowering:
         """An index with elements of the kernel's buffers for those of the graph's nodes."""
         if index.is_affine:
             return index
-        terms: dict[Any, Any] = {}
-        for atom, c in index.terms.items():
-            if not isinstance(atom, (Var, Lookup, Element)):
-                raise Refused("an index that is not affine")
-            found = Element(self._element(atom.node, atom.at), atom.limit) if isinstance(atom, Lookup) else atom
-            terms[found] = c
-        return Index(index.constant, terms)
+        return Index(index.constant, {self._atom(atom): c for atom, c in index.terms.items()})
+
+    def _atom(self, atom: Atom) -> Atom:
+        if isinstance(atom, Lookup):
+            return Element(self._element(atom.node, atom.at), atom.limit)
+        return atom.mapped(self._looked_up) if isinstance(atom, Part) else atom
 
     def _operand(self, x: Any, at: Indices, dtype: Any) -> Expression:
         """An argument of an elementwise operation in ``dtype``; numbers stand for arrays of it."""
@@ -407,8 +427,13 @@ class _Lowering:
             return Apply("add", (scaled, start), node.dtype, node.dtype)
         if node.op in ("convert_element_type", "bitcast"):
             return Convert(self._element(node.sources[0], at), node.dtype, node.op == "bitcast")
-        if node.op in ("ldexp", "frexp", "complex", "empty", "input", "number") or isinstance(node, Reduction):
+        if node.op == "empty":
+            return Constant(0, node.dtype)
+        if node.op in ("input", "number") or isinstance(node, Reduction):
             raise Refused(f"{node.op}, which has no rule")
+        if node.op == "ldexp":
+            parts = tuple(self._element(a, at) for a in node.args)
+            return Apply("ldexp", parts, parts[0].dtype, node.dtype)
         if node.op == "where":
             condition, *values = node.args
             chosen = (self._element(condition, at), *(self._operand(a, at, node.dtype) for a in values))
@@ -417,6 +442,16 @@ class _Lowering:
         if not scalars.supports(node.op, (of,)):
             raise Refused(f"{node.op} of {of.name}")
         return Apply(node.op, tuple(self._operand(a, at, of) for a in node.args), of, node.dtype)
+
+
+def separate_outputs(graph: Graph) -> None:
+    """Makes outputs that are inputs, or one value, values of their own."""
+    seen: set[Node] = set()
+    for i, node in enumerate(graph.outputs):
+        if node in seen or node.op == "input":
+            position = graph.nodes[-1].position + 1
+            graph.outputs[i] = graph.add(Node("copy", node.shape, node.dtype, (node,), position=position))
+        seen.add(graph.outputs[i])
 
 
 def _is_apart(view: View) -> bool:

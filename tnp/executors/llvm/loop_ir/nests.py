@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import extreme
-from tnp.executors.llvm.emit.kernel import c_strides
-from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.index import Index, Var, linear
+from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir import strips
-from tnp.executors.llvm.loop_ir.functions import Body, Function, product
+from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF, accumulator
+from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, product, typical
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
@@ -35,8 +33,10 @@ __all__ = ["BLOCKS", "Call", "NestCode", "RowsCode"]
 
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
-#: columns that a thread takes of a reduction over rows, and rows that it adds at a time
+#: columns that have accumulators at a time, and rows that are added at a time
 COLUMNS, TOGETHER = 256, 4
+#: rows of a block at least, and blocks at most, of a reduction that has no more columns
+ROWS, ROW_BLOCKS = 128, 64
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class NestCode:
         """How many bytes an element is from the first."""
         key = (buffer, at)
         if key not in self.offsets:
-            self.offsets[key] = linear(at, c_strides(buffer.shape, buffer.dtype.itemsize))
+            self.offsets[key] = buffer.offset(at)
         return self.offsets[key]
 
     def _accesses(self) -> Iterator[Index]:
@@ -104,7 +104,12 @@ class NestCode:
         """Whether a loop and the one around it are one loop: every memory is gone through evenly, and no position is asked."""
         if any(isinstance(x, Position) for s in self.statements for x in parts_of(s.value)):
             return False
-        return all(i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit for i in self._accesses())
+        if any(isinstance(s, Reduce) and s.op in POSITIONS_OF for s in self.statements):
+            return False
+        return all(
+            i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit and not {outer, var} & _divided(i)
+            for i in self._accesses()
+        )
 
     @property
     def cost(self) -> int:
@@ -120,12 +125,10 @@ class NestCode:
             yield self._stores()
         elif all(kinds):
             yield from self._whole()
-        elif kinds == sorted(kinds):
+        elif kinds[-1]:
             yield self._rows()
-        elif kinds == [True] * kinds.count(True) + [False] * kinds.count(False) and kinds.count(False) == 1:
-            yield self._columns()
         else:
-            raise Refused("a reduction over loops inside and outside of others")
+            yield from self._columns()
 
     def _call(self, body: Body, first: Any, inner: Sequence[Any], cost: Any = None) -> Call:
         one = product([self.cost, *inner]) if cost is None else product([cost, *inner])
@@ -163,74 +166,104 @@ class NestCode:
         body = Body(self)
         length, blocks = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
-            begin = body.code.op(f"mul nuw nsw i64 {block}, {length}")
-            end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
+            begin = body.code.arithmetic("mul", block, length)
+            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
             body.reset()
             body.points(self.runs, begin, end)
-            for i, s in enumerate(self.statements):
-                body.store_partial((self, i), s, block)
+            for i, s in enumerate(body.reductions()):
+                body.accumulators[s].save(body.partial((self, i), block))
         name = body.finish()
 
         def call(function: Function) -> None:
             length, blocks = self._blocks(function, count, others)
             inner = function.size(product([self.cost, *(n for _, n in others)]))
-            function.call(name, blocks, function.code.op(f"mul i64 {inner}, {length}"))
+            function.call(name, blocks, function.code.arithmetic("mul", inner, length))
 
         yield call
         ending = Body(self)
         _, blocks = self._blocks(ending.head, count, others)
         ending.reset()
         with ending.plain_loop("0", blocks, "scalar") as block:
-            for i, s in enumerate(self.statements):
-                ending.add_partial((self, i), s, block)
+            for i, s in enumerate(ending.reductions()):
+                a = ending.accumulators[s]
+                a.add(a.saved(ending.partial((self, i), block)))
         ending.keep()
-        last = ending.finish()
-        yield lambda function: function.code.line(f"call void @{last}(ptr %ctx, i64 0, i64 1)")
+        yield self._alone(ending)
+
+    def _alone(self, body: Body) -> Callable[[Function], None]:
+        """The call of a function that is not in parallel."""
+        name = body.finish()
+        return lambda function: function.code.line(f"call void @{name}(ptr %ctx, i64 0, i64 1)")
 
     def _blocks(self, function: Function, count: Any, others: Sequence[tuple[Var, Any]]) -> tuple[str, str]:
         """The iterations of a block, and how many blocks there are."""
-        code = function.code
-        whole = function.size(count)
-        enough = code.op(f"udiv i64 {code.op(f'add i64 {whole}, {BLOCKS - 1}')}, {BLOCKS}")
-        least = BLOCK_LENGTH if not others else 1
-        length = extreme(function.code, "smax", enough, str(least))
-        up = code.op(f"sub i64 {length}, 1")
-        return length, code.op(f"udiv i64 {code.op(f'add i64 {whole}, {up}')}, {length}")
+        code, whole = function.code, function.size(count)
+        enough = code.arithmetic("udiv", code.arithmetic("add", whole, str(BLOCKS - 1)), str(BLOCKS))
+        length = extreme(code, "smax", enough, str(BLOCK_LENGTH if not others else 1))
+        up = code.arithmetic("sub", length, "1")
+        return length, code.arithmetic("udiv", code.arithmetic("add", whole, up), length)
 
-    def _columns(self) -> Call:
-        """Reductions over the outer loops, row by row into the results' memory, in parallel over tiles of columns."""
-        for s in self.statements:
-            assert isinstance(s, Reduce)
-            if scalars.reducer(s.op, s.buffer.dtype).dtype is not s.buffer.dtype:
-                raise Refused("a reduction in another dtype than its result's")
+    def _columns(self) -> Iterator[Callable[[Function], None]]:
+        """Reductions over other loops than the innermost one, in parallel over the outermost that is kept; over tiles of columns, if
+        only the innermost is; or over blocks of rows, if there is one tile."""
+        columns = Columns(self, self.runs)
+        (_, count), kept = columns.column, columns.kept
+        if not kept and typical(count) <= COLUMNS and typical(columns.outermost[1]) > 2 * ROWS:
+            yield from self._column_blocks(columns)
+            return
         body = Body(self)
-        column, count = self.runs[-1]
-        *outer, (row, number) = self.runs[:-1]
-        tiles = (count + (COLUMNS - 1)) // COLUMNS
-        rows = body.head.size(number)
-        several = body.head.code.arithmetic("and", rows, str(-TOGETHER))
-        with body.plain_loop("%begin", "%end") as tile:
-            begin = body.code.arithmetic("mul", tile, str(COLUMNS))
-            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, str(COLUMNS)), body.head.size(count))
-            strips.emit_columns(body, column, begin, end, body.store_neutral)
-            with body.nested(outer):
-                body.when(
-                    body.code.compare("ne", several, "0"),
-                    lambda: self._add_rows(body, row, "0", several, TOGETHER, begin, end),
-                )
-                body.when(
-                    body.code.compare("ne", several, rows),
-                    lambda: self._add_rows(body, row, several, rows, 1, begin, end),
-                )
-        return self._call(body, tiles, [COLUMNS, *(n for _, n in self.runs[:-1])])
+        inner = [n for v, n in self.runs if v in self.over]
+        if not kept:
+            with body.plain_loop("%begin", "%end") as tile:
+                columns.emit(body, tile)
+            yield self._call(body, columns.tiles, [COLUMNS, *inner])
+            return
+        (first, number), *others = kept
+        with (
+            body.loop(first, "%begin", "%end"),
+            body.nested(others),
+            body.plain_loop("0", body.head.size(columns.tiles)) as tile,
+        ):
+            columns.emit(body, tile)
+        yield self._call(body, number, [count, *inner, *(n for _, n in others)])
 
-    def _add_rows(self, body: Body, row: Var, first: str, last: str, step: int, begin: str, end: str) -> None:
-        """Adds rows to the columns from ``begin`` to ``end``, so many at a time: what has been added is loaded and stored once."""
-        count = body.code.arithmetic("udiv", body.code.arithmetic("sub", last, first), str(step))
-        with body.plain_loop("0", count) as k:
-            start = body.code.arithmetic("add", first, body.code.arithmetic("mul", k, str(step)))
-            rows = [{row: body.code.arithmetic("add", start, str(i))} for i in range(step)]
-            strips.emit_columns(body, self.runs[-1][0], begin, end, lambda: body.combine_in_place(rows))
+    def _column_blocks(self, columns: Columns) -> Iterator[Callable[[Function], None]]:
+        """Blocks of rows in parallel, whose sums a second function adds up."""
+        _, number = columns.outermost
+
+        def blocks_of(function: Function) -> tuple[str, str]:
+            code, rows = function.code, function.size(number)
+            enough = code.arithmetic("udiv", code.arithmetic("add", rows, str(ROW_BLOCKS - 1)), str(ROW_BLOCKS))
+            length = extreme(code, "smax", enough, str(ROWS))
+            up = code.arithmetic("add", rows, code.arithmetic("sub", length, "1"))
+            return length, code.arithmetic("udiv", up, length)
+
+        body = Body(self)
+        keys = [self.module.scratch(ROW_BLOCKS * COLUMNS * SLOT_BYTES) for _ in self.statements]
+        length, _ = blocks_of(body.head)
+        with body.plain_loop("%begin", "%end") as block:
+            begin = body.code.arithmetic("mul", block, length)
+            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(number))
+            columns.accumulate(body, "0", begin, end)
+            first = body.code.arithmetic("mul", block, str(COLUMNS))
+            columns.over(body, "0", lambda i: columns.save(body, keys, body.code.arithmetic("add", first, i), i))
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            length, blocks = blocks_of(function)
+            inner = [n for v, n in self.runs if v in self.over][1:]
+            cost = function.size(product([self.cost, columns.column[1], *inner]))
+            function.call(name, blocks, function.code.arithmetic("mul", cost, length))
+
+        yield call
+        ending = Body(self)
+        _, blocks = blocks_of(ending.head)
+        columns.reset(ending, "0")
+        with ending.plain_loop("0", blocks) as block:
+            first = ending.code.arithmetic("mul", block, str(COLUMNS))
+            columns.over(ending, "0", lambda i: columns.add(ending, keys, ending.code.arithmetic("add", first, i), i))
+        columns.keep(ending, "0")
+        yield self._alone(ending)
 
     def _scan(self) -> Call:
         """Partial results, in order along a loop, in parallel over the outermost of the others."""
@@ -257,13 +290,7 @@ class RowsCode(NestCode):
 
     def __init__(self, module: Module, nest: Rows, *, keeps_first: bool = False) -> None:
         super().__init__(module, nest, keeps_first=keeps_first)
-        self.parts: list[tuple[Nest, list[tuple[Var, Any]]]] = []
-        for part in nest.nests:
-            runs = self._runs(part.loops, set(part.reduced))
-            kinds = [v in part.reduced for v, _ in runs]
-            if kinds != sorted(kinds):
-                raise Refused("a reduction over loops outside of others")
-            self.parts.append((part, runs))
+        self.parts = [(part, self._runs(part.loops, set(part.reduced))) for part in nest.nests]
 
     def rows(self) -> Call:
         body = Body(self)
@@ -273,16 +300,123 @@ class RowsCode(NestCode):
         cost: Any = 1
         with body.loop(first, "%begin", "%end"), body.nested(others):
             for nest, runs in self.parts:
-                outer = [(v, n) for v, n in runs if v not in nest.reduced]
-                inner = [(v, n) for v, n in runs if v in nest.reduced]
                 body.statements = nest.statements
-                if nest.reduced:
-                    with body.nested(outer):
-                        body.reset()
-                        body.points(inner)
-                        body.keep()
-                else:
-                    body.points(outer)
+                self._part(body, nest, runs)
                 cost = cost + product([cost_of(nest.statements), *(n for _, n in runs)])
         body.free_rows()
         return self._call(body, count, [n for _, n in others], cost)
+
+    def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:
+        """A nest in an iteration of the shared loops."""
+        reduced = [r for r in runs if r[0] in nest.reduced]
+        if not reduced:
+            body.points(runs)
+        elif runs[-1] in reduced:
+            with body.nested([r for r in runs if r not in reduced]):
+                body.reset()
+                body.points(reduced)
+                body.keep()
+        else:
+            columns = Columns(self, runs)
+            with body.nested(columns.kept), body.plain_loop("0", body.head.size(columns.tiles)) as tile:
+                columns.emit(body, tile)
+
+
+class Columns:
+    """Reductions over other loops than the innermost one: a tile of accumulators, one for each column, to which rows are added. Other
+    loops that are kept, of which there may be some, stand outside."""
+
+    def __init__(self, nest: NestCode, runs: Sequence[tuple[Var, Any]]) -> None:
+        over = {v for s in nest.statements if isinstance(s, Reduce) for v in s.over}
+        self.column = runs[-1]
+        self.kept = [r for r in runs[:-1] if r[0] not in over]
+        self.outermost, *self.between = [r for r in runs if r[0] in over]
+        self.tiles = (self.column[1] + (COLUMNS - 1)) // COLUMNS
+
+    def _range(self, body: Body, tile: str) -> tuple[str, str]:
+        """The columns of a tile."""
+        begin = body.code.arithmetic("mul", tile, str(COLUMNS))
+        return begin, extreme(
+            body.code, "smin", body.code.arithmetic("add", begin, str(COLUMNS)), body.head.size(self.column[1])
+        )
+
+    def over(self, body: Body, tile: str, write: Callable[[str], None]) -> None:
+        """Writes the loop over a tile's columns; ``write`` is given their number in the tile."""
+        strips.emit_columns(body, self.column[0], *self._range(body, tile), write)
+
+    def reset(self, body: Body, tile: str) -> None:
+        for s in body.reductions():
+            if s not in body.accumulators:
+                body.accumulators[s] = accumulator(body, s, COLUMNS)
+
+        def write(i: str) -> None:
+            for s in body.reductions():
+                body.accumulators[s].reset(i)
+
+        self.over(body, tile, write)
+
+    def emit(self, body: Body, tile: str) -> None:
+        """The results of a tile."""
+        self.accumulate(body, tile, "0", body.head.size(self.outermost[1]))
+        self.keep(body, tile)
+
+    def keep(self, body: Body, tile: str) -> None:
+        """Stores the accumulators where the results are."""
+
+        def write(i: str) -> None:
+            for s in body.reductions():
+                body.store(s.buffer, s.at, body.accumulators[s].result(i))
+
+        self.over(body, tile, write)
+
+    def accumulate(self, body: Body, tile: str, begin: str, end: str) -> None:
+        """Adds the rows of an outermost loop from ``begin`` to ``end``."""
+        self.reset(body, tile)
+        if self.between:
+            with body.loop(self.outermost[0], begin, end), body.nested(self.between[:-1]):
+                self._add(body, tile, self.between[-1][0], "0", body.head.size(self.between[-1][1]))
+        else:
+            self._add(body, tile, self.outermost[0], begin, end)
+
+    def _add(self, body: Body, tile: str, row: Var, begin: str, end: str) -> None:
+        """Adds rows, some at a time: what has been added is loaded and stored once."""
+        code = body.code
+        several = code.arithmetic("and", code.arithmetic("sub", end, begin), str(-TOGETHER))
+        middle = code.arithmetic("add", begin, several)
+        body.when(code.compare("ne", several, "0"), lambda: self._add_rows(body, tile, row, begin, middle, TOGETHER))
+        body.when(code.compare("ne", middle, end), lambda: self._add_rows(body, tile, row, middle, end, 1))
+
+    def _add_rows(self, body: Body, tile: str, row: Var, begin: str, end: str, step: int) -> None:
+        code = body.code
+        count = code.arithmetic("udiv", code.arithmetic("sub", end, begin), str(step))
+        with body.plain_loop("0", count) as k:
+            first = code.arithmetic("add", begin, code.arithmetic("mul", k, str(step)))
+            rows = [{row: code.arithmetic("add", first, str(i))} for i in range(step)]
+            self.over(body, tile, lambda i: self._combine(body, rows, i))
+
+    def _combine(self, body: Body, rows: Sequence[dict[Var, str]], i: str) -> None:
+        for s in body.reductions():
+            a = body.accumulators[s]
+            total = a.get(i)
+            for row in rows:
+                body.values.append(dict(row))
+                total = a.combine(body.code, total, a.element())
+                body.values.pop()
+            a.put(total, i)
+
+    def save(self, body: Body, keys: Sequence[str], place: str, i: str) -> None:
+        """Stores the accumulators of a column at a place of each memory."""
+        for key, s in zip(keys, body.reductions()):
+            a = body.accumulators[s]
+            a.save(body.partial(key, place), i)
+
+    def add(self, body: Body, keys: Sequence[str], place: str, i: str) -> None:
+        """Adds what :meth:`save` stored."""
+        for key, s in zip(keys, body.reductions()):
+            a = body.accumulators[s]
+            a.add(a.saved(body.partial(key, place)), i)
+
+
+def _divided(i: Index) -> set[Var]:
+    """The variables of which an index has quotients and remainders."""
+    return set().union(*(atom.of.variables() for atom in i.terms if isinstance(atom, Part)))

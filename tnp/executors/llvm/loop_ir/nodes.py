@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tnp.core.dtypes import DType
-from tnp.executors.llvm.index import Atom, Index, Var
+from tnp.executors.llvm.index import Atom, Index, Part, Var, linear
 
 __all__ = [
     "ORDERED",
@@ -44,6 +44,7 @@ __all__ = [
     "Skewed",
     "Statement",
     "Store",
+    "c_strides",
     "elements_in",
     "loads_in",
     "parts_of",
@@ -55,9 +56,18 @@ __all__ = [
 SizeOf: TypeAlias = Any
 
 
+def c_strides(shape: Sequence[SizeOf], itemsize: int) -> tuple[SizeOf, ...]:
+    """The strides of an array in C order."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step = n * step
+    return tuple(reversed(strides))
+
+
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Memory in C order. ``role``: ``"input"``, ``"output"``, ``"inout"`` (the caller's, which the kernel reads, writes, or both),
+    """Memory in C order, or with ``strides`` in bytes. ``role``: ``"input"``, ``"output"``, ``"inout"`` (the caller's, which the kernel reads, writes, or both),
     ``"temporary"``, ``"row"``: a temporary that is private to an iteration of the shared loops around its uses, or ``"point"``: one that is
     private to a point of a nest, a register."""
 
@@ -65,6 +75,11 @@ class Buffer:
     dtype: DType
     shape: tuple[SizeOf, ...]
     role: str = "temporary"
+    strides: tuple[int, ...] | None = None
+
+    def offset(self, at: Sequence[Index]) -> Index:
+        """How many bytes an element is from the first."""
+        return linear(at, self.strides or c_strides(self.shape, self.dtype.itemsize))
 
 
 @dataclass(frozen=True)
@@ -296,7 +311,12 @@ def parts_of(x: Expression) -> Iterator[Expression]:
 
 def elements_in(at: Iterable[Index]) -> list[Expression]:
     """The values of arrays of indices that a position depends on."""
-    return [atom.x for i in at if not i.is_affine for atom in i.terms if isinstance(atom, Element)]
+    found: list[Expression] = []
+    waiting = [i for i in at if not i.is_affine]
+    for i in waiting:
+        found += [atom.x for atom in i.terms if isinstance(atom, Element)]
+        waiting += [atom.of for atom in i.terms if isinstance(atom, Part)]
+    return found
 
 
 def loads_in(x: Expression) -> Iterator[Load]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Var
@@ -21,7 +21,7 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["UNROLLED", "cost_of", "emit", "emit_columns", "masked"]
+__all__ = ["IDEMPOTENT", "UNROLLED", "cost_of", "emit", "emit_columns"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -104,12 +104,15 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write)
     _emit(body, var, begin, count, strip, write, overlaps=_may_repeat(statements), masks=masks)
 
 
-def emit_columns(body: Body, var: Var, begin: str, end: str, write: Callable[[], None]) -> None:
-    """An innermost loop over columns that are accumulated in memory: no iteration may be run twice."""
-    strip = _Strip(vector_length(body.statements), COLUMN_VECTORS)
-    _emit(
-        body, var, begin, body.code.arithmetic("sub", end, begin), strip, lambda _: write(), overlaps=False, masks=False
-    )
+def emit_columns(body: Body, var: Var, begin: str, end: str, write: Callable[[str], None]) -> None:
+    """An innermost loop over columns that are accumulated: no iteration may be run twice. ``write`` is given the number of a column from
+    ``begin`` on."""
+    code, strip = body.code, _Strip(vector_length(body.statements), COLUMN_VECTORS)
+
+    def numbered(_: str | None) -> None:
+        write(code.arithmetic("sub", str(body.find(var)), begin))
+
+    _emit(body, var, begin, code.arithmetic("sub", end, begin), strip, numbered, overlaps=False, masks=False)
 
 
 def _emit(
@@ -142,10 +145,3 @@ def _emit(
     last = code.arithmetic("add", first, length)
     left = code.arithmetic("sub", end, last)
     body.when(code.compare("ne", left, "0"), lambda: loop(last, left, "scalar"))
-
-
-def masked(body: Body, counts: str | None, op: str, value: Any, neutral: Any, dtype: Any) -> Any:
-    """The value that a reduction takes of an iteration that may not count."""
-    if counts is None or op in IDEMPOTENT:
-        return value
-    return scalars.emit(body.code, "where", [counts, value, neutral], dtype)

@@ -17,7 +17,8 @@ from tnp.core.elementwise_table import by_name
 from tnp.core.errors import TraceCheckError
 from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Index, Part, Var
+from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
 from tnp.executors.llvm.loop_ir.dependence import (
     conflicts,
     disjoint,
@@ -177,9 +178,13 @@ class _Verifier:
                 f"{name} has no room behind its end, or more loops",
             )
             return
-        _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
+        is_position = isinstance(s, Reduce) and s.op in POSITIONS_OF
+        _check(is_position or s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
         _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
-        if isinstance(s, Reduce):
+        if isinstance(s, Reduce) and is_position:
+            fits = len(s.over) == 1 and s.buffer.dtype is dtypes.int64 and s.value.dtype.kind != "c"
+            _check(fits, f"{name} is no array of positions")
+        elif isinstance(s, Reduce):
             _check(s.op in _REDUCTIONS, f"there is no reduction {s.op}")
             _check(s.buffer.dtype.kind in _REDUCTIONS[s.op].takes, f"{s.op} of {s.buffer.dtype}")
             _check(set(s.over) <= set(loops), f"{name} is reduced over a loop that is not there")
@@ -227,7 +232,7 @@ class _Verifier:
                 _check(isinstance(y, (Size, Constant)), f"{y} is no expression")
 
     def _index(self, index: Index, loops: Sequence[Var]) -> None:
-        known = all(isinstance(atom, (Var, Element)) for atom in index.terms)
+        known = all(isinstance(atom, (Var, Element, Part)) for atom in index.terms)
         _check(known, f"the index {index} is not affine")
         _check(index.variables() <= set(loops), f"the index {index} has variables that no loop around it has")
 
@@ -252,6 +257,10 @@ def _apply(x: Apply) -> None:
     if x.op in ("squares", "squares_or_infinity"):  # what a comparison asks for in place of a magnitude
         parts = 1 if x.of.kind == "c" else 2
         _check(given == [x.of] * parts and x.dtype is _real(x.of), f"{x.op} of {given} as {x.dtype}")
+        return
+    if x.op == "ldexp":
+        fits = len(given) == 2 and given[0] is x.of and given[1].kind == "i"
+        _check(fits and x.dtype is x.of, f"ldexp of {given}")
         return
     _check(x.op in by_name, f"there is no elementwise operation {x.op}")
     row = by_name[x.op]

@@ -453,7 +453,7 @@ BROKEN = {
         ])
     ],
     "over different loops": lambda x, y, t, i, j: [
-        Nest((i, j), [store(y, load(x, i, j), i, j), Reduce(t, (Index.of(i), Index()), "sum", load(x, i, j), (j,))])
+        Nest((i, j), [store(y, load(x, i, j), i, j), Reduce(t, (Index(), Index.of(j)), "sum", load(x, i, j), (i,))])
     ],
 }  # fmt: skip
 

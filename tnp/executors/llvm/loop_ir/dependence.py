@@ -7,7 +7,7 @@ and nests may share loops if all conflicts are in one iteration of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tnp.core import intervals, symbols
 from tnp.core.intervals import Linear
@@ -21,6 +21,7 @@ __all__ = [
     "distance",
     "ends",
     "is_in_place",
+    "is_innermost",
     "is_provable",
     "may_share_a_point",
     "may_share_loops",
@@ -73,6 +74,11 @@ def may_share_loops(first: Statement, second: Statement, loops: Iterable[Var], n
             if not any(i == j and i.terms.keys() == {v} for i, j in zip(a, named)):
                 return False
     return True
+
+
+def is_innermost(reduced: Sequence[Var], loops: Sequence[Var]) -> bool:
+    """Whether loops that are reduced over are the innermost ones: stores may stand beside the reduction."""
+    return set(loops[len(loops) - len(reduced) :]) == set(reduced)
 
 
 def distance(a: At, b: At, first: Var, second: Var) -> int | None:

@@ -17,8 +17,9 @@ from tnp.core import symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.loop_ir.functions import HINTS, MALLOC, SLOT_BYTES, Function, product
-from tnp.executors.llvm.loop_ir.nests import BLOCKS, NestCode, RowsCode
+from tnp.executors.llvm.loop_ir.functions import HINTS, Function
+from tnp.executors.llvm.loop_ir.memory import give_back, places_of, take
+from tnp.executors.llvm.loop_ir.nests import NestCode, RowsCode
 from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Check,
@@ -91,8 +92,9 @@ class Module:
         self.roots = set(interface.roots)
         #: what LLVM is told of each loop that it is told something of
         self.hints: list[str] = []
-        #: memory of nests, by its key
-        self.scratches: dict[str, int] = {}
+        #: memory of entries for themselves: keys, sizes, and the numbers of the entries
+        self.scratches: list[tuple[str, int, int]] = []
+        self.entry = 0
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
@@ -101,9 +103,9 @@ class Module:
         return self.words.setdefault(key, len(self.words))
 
     def scratch(self, size: int) -> str:
-        """The key of memory of so many bytes that a call takes for itself."""
+        """The key of memory of so many bytes for the entry of the kernel that is being written."""
         key = f"scratch {len(self.scratches)}"
-        self.scratches[key] = size
+        self.scratches.append((key, size, self.entry))
         self.word(key)
         return key
 
@@ -119,7 +121,8 @@ class Module:
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
-        for entry in self.kernel.nests:
+        for number, entry in enumerate(self.kernel.nests):
+            self.entry = number
             if isinstance(entry, Check):
                 calls.append(partial(self._refuse_if, entry.buffer))
             elif isinstance(entry, Rows):
@@ -135,26 +138,18 @@ class Module:
     def _main(self, calls: Sequence[Callable[[Function], None]]) -> str:
         function = Function(self)
         code = function.code
-        partials = [k for k in self.words if isinstance(k, tuple)]
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
         for i in range(self.given):
             function.set_word(i, code.op(f"load i64, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}"))
         self._set_roots(function)
-        for key in partials:
-            place = code.op(f"alloca [{BLOCKS * SLOT_BYTES} x i8], align 64")
-            function.set_word(self.words[key], code.op(f"ptrtoint ptr {place} to i64"))
         function.set_word(self.failed, "0")
-        freed = self._make_temporaries(function)
+        taken = take(function, places_of(self.kernel, self.scratches))
         for call in calls:
             call(function)
         code.line("br label %leave")
         code.block("leave")
-        for place in freed:
-            code.line(f"call void @free(ptr {place})")
+        give_back(code, taken)
         code.line(f"ret i64 {function.word('failed')}")
-        if freed:
-            code.block("refused")
-            code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
 
     def _refuse_if(self, buffer: Buffer, function: Function) -> None:
@@ -213,28 +208,6 @@ class Module:
                 lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {size}, 1')}")
         code.line(f"ret i64 {code.op(f'zext i1 {lacking} to i64')}")
         return f"define i64 @{self.name}{SIZES}(ptr %slots, ptr %shapes) #0 {{\nentry:\n{code.text()}\n}}"
-
-    def _make_temporaries(self, function: Function) -> list[str]:
-        """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
-        code, places = function.code, []
-        kept = [b for b in self.kernel.temporaries if b.role == "temporary"]
-        sizes: dict[Any, Any] = {b: product([*b.shape, b.dtype.itemsize]) for b in kept}
-        for key, size_of in {**sizes, **self.scratches}.items():
-            self.code.require("malloc", MALLOC)
-            size = function.size(size_of)
-            place = code.op(f"call ptr @malloc(i64 {code.op(f'add i64 {size}, 64')})")
-            missing, onward = code.op(f"icmp eq ptr {place}, null"), code.label("onward")
-            lacking = code.label("lacking") if places else "refused"
-            code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
-            if places:
-                code.block(lacking)
-                for earlier in places:
-                    code.line(f"call void @free(ptr {earlier})")
-                code.line("br label %refused")
-            code.block(onward)
-            function.set_word(self.word(key), code.op(f"ptrtoint ptr {place} to i64"))
-            places.append(place)
-        return places
 
     def _scopes(self) -> str:
         """An alias scope for each buffer, and the list of all others; hints for loops."""

@@ -37,7 +37,7 @@ from tnp.executors.llvm.graph import (
 from tnp.executors.llvm.index import Atom, Index, Lookup, Part, Var
 from tnp.executors.llvm.layout import Strides, axis_order
 from tnp.executors.llvm.loop_ir import nodes
-from tnp.executors.llvm.loop_ir.dependence import is_in_place, may_share_a_point, touched
+from tnp.executors.llvm.loop_ir.dependence import is_in_place, is_innermost, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -358,7 +358,9 @@ class _Lowering:
         if len(sizes) != len(nest.loops) or any(not (v.limit == n) for v, n in zip(nest.loops, sizes)):
             return False
         statement = self._statement(node, domain, dims, nest.loops)
-        if (statement.over if isinstance(statement, Reduce) else ()) != nest.reduced:
+        over = statement.over if isinstance(statement, Reduce) else ()
+        reduced = over or nest.reduced
+        if over != nest.reduced and ((over and nest.reduced) or not is_innermost(reduced, nest.loops)):
             return False
         if not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
             return False

@@ -164,14 +164,15 @@ class NestCode:
         """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
         (_, count), *others = self.runs
         body = Body(self)
+        keys = [self.module.scratch(BLOCKS * SLOT_BYTES) for _ in body.reductions()]
         length, blocks = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
             begin = body.code.arithmetic("mul", block, length)
             end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
             body.reset()
             body.points(self.runs, begin, end)
-            for i, s in enumerate(body.reductions()):
-                body.accumulators[s].save(body.partial((self, i), block))
+            for key, s in zip(keys, body.reductions()):
+                body.accumulators[s].save(body.partial(key, block))
         name = body.finish()
 
         def call(function: Function) -> None:
@@ -184,9 +185,9 @@ class NestCode:
         _, blocks = self._blocks(ending.head, count, others)
         ending.reset()
         with ending.plain_loop("0", blocks, "scalar") as block:
-            for i, s in enumerate(ending.reductions()):
+            for key, s in zip(keys, ending.reductions()):
                 a = ending.accumulators[s]
-                a.add(a.saved(ending.partial((self, i), block)))
+                a.add(a.saved(ending.partial(key, block)))
         ending.keep()
         yield self._alone(ending)
 

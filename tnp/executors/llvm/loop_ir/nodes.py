@@ -226,7 +226,7 @@ class Nest:
 
     @property
     def reduced(self) -> tuple[Var, ...]:
-        """The loops over which statements reduce: all of them do, or over all loops, or none does."""
+        """The loops over which statements reduce: all of them do, or those beside stores over the innermost ones."""
         return next((s.over for s in self.statements if isinstance(s, Reduce)), ())
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import At
-from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Reduce, Statement, Store, loads_in, parts_of
+from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Load, Reduce, Statement, Store, loads_in, parts_of
 from tnp.runtime import engine
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
 ACCUMULATORS, INTERLEAVED = 8, 4
 #: additions of an iteration, at most, where so many vectors are taken at a time; and where two are
 CHEAP, MEDIUM = 16, 40
+#: vectors at a time where elements lie apart in memory
+APART = 2
 #: vectors at a time of columns that are accumulated
 COLUMN_VECTORS = 2
 #: iterations of the loop that takes several vectors at a time, at least
@@ -60,19 +62,29 @@ class _Strip:
     vectors: int
 
 
-def _strip_of(statements: Sequence[Statement], typical: int) -> _Strip | None:
-    """How a loop is cut that has some ``typical`` number of iterations; ``None`` if it is run in order."""
+def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
+    """How a loop over ``var`` is cut that has some ``typical`` number of iterations; ``None`` if it is run in order."""
+    statements = body.statements
     reductions = [s for s in statements if isinstance(s, Reduce)]
     if not all(_may_reorder(s) for s in reductions):
         return None
     vector = vector_length(statements)
     vectors = 1
+    if any(_is_apart(body, load, var) for s in statements for load in loads_in(s.value)):
+        return _Strip(vector, APART)
     if cost_of(statements) <= CHEAP:
         most = max(1, ACCUMULATORS // len(reductions)) if reductions else INTERLEAVED
         vectors = next((n for n in (8, 4, 2) if n <= most and typical >= TIMES * n * vector), 1)
     elif reductions or cost_of(statements) <= MEDIUM:
         vectors = 2
     return _Strip(vector, vectors)
+
+
+def _is_apart(body: Body, load: Load, var: Var) -> bool:
+    """Whether the elements of a vector are no neighbours in memory, so that each takes instructions and registers."""
+    offset = body.nest.offset(load.buffer, load.at)
+    step = offset.terms.get(var, 0)
+    return not offset.is_affine or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
 
 
 def _may_reorder(s: Reduce) -> bool:
@@ -94,7 +106,7 @@ def _may_repeat(statements: Sequence[Statement]) -> bool:
 def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write) -> None:
     """The innermost loop of a nest over ``var``."""
     statements = body.statements
-    strip = _strip_of(statements, typical)
+    strip = _strip_of(body, var, typical)
     count = body.code.arithmetic("sub", end, begin)
     if strip is None or (count.isdigit() and int(count) <= UNROLLED):
         with body.loop(var, begin, end):

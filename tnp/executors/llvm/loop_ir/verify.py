@@ -25,6 +25,7 @@ from tnp.executors.llvm.loop_ir.dependence import (
     distance,
     ends,
     is_in_place,
+    is_innermost,
     is_provable,
     may_share_a_point,
     may_share_loops,
@@ -136,8 +137,10 @@ class _Verifier:
         _check(len(set(loops)) == len(loops), "a loop is inside of itself")
         _check(bool(nest.statements), "a nest has no statement")
         over = {frozenset(s.over) if isinstance(s, Reduce) else frozenset() for s in nest.statements}
-        alike = len(over) == 1 or (around and over == {frozenset(), frozenset(nest.loops)})
-        _check(bool(alike), "statements of a nest reduce over different loops")
+        alike = len(over) == 1 or (
+            over == {frozenset(), frozenset(nest.reduced)} and is_innermost(nest.reduced, nest.loops)
+        )
+        _check(alike, "statements of a nest reduce over different loops")
         ordered = [s for s in nest.statements if isinstance(s, ORDERED)]
         _check(not ordered or (not around and len(nest.statements) == 1), "a scan is not alone in its nest")
         here: list[Statement] = []

@@ -34,7 +34,6 @@ from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
-from tnp.executors.llvm.region import FusedRegion
 from tnp.executors.llvm.schedule import memory_of_outputs
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.registry import register_executor
@@ -117,7 +116,7 @@ class LLVMExecutor(FusionExecutor):
             return None
         inputs = {node: j for j, node in enumerate(graph.inputs)}
         updates = {k: inputs[m] for k, m in enumerate(memory_of_outputs(graph)) if m in inputs}
-        compiled = FusedRegion(name, region, graph, updates, self.fast)
+        compiled = loop_ir.FusedRegion(name, region, graph, updates, self.fast)
         return Fused(compiled.launcher.function, updates, compiled.describe)
 
     def check_arrays(

@@ -12,30 +12,17 @@ import numpy as np
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.llvm.emit import emit_kernel
-from tnp.executors.llvm.graph import Graph, Node, Reduction
-from tnp.executors.llvm.identity import region_text
-from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
-from tnp.executors.llvm.schedule import schedule
-from tnp.executors.llvm.statements import cost_of
+from tnp.executors.llvm.layout import Strides
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["ENTRY", "FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
+__all__ = ["ENTRY", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
 #: kinds of strides that one region is compiled for
 SPECIALISATIONS = 8
-#: additions beyond which a kernel runs without Python's lock
-RELEASE_COST = 50_000
 #: The name of every region's function in its module. Equal regions have equal modules, and share code.
 ENTRY = "region"
-#: A program of ``LONG`` operations is long. Its regions are translated without optimisation if a call spends at most ``QUICK_COST``
-#: additions on an operation; the limit grows with the program, up to ``LONGEST`` times. Optimising a line takes milliseconds, and saves a
-#: microsecond a call.
-LONG, QUICK_COST, LONGEST = 1_000, 1_000, 3
-#: elements that may be added one after the other
-LONG_SUM = 512
 
 
 class NativeRegion:
@@ -138,80 +125,6 @@ class NativeRegion:
             all="ignore"
         ):  # native code gives no warnings either; and some elements are computed for nothing
             return self._alone(*args)
-
-
-class FusedRegion(NativeRegion):
-    """A region of straight-line code, as loop nests."""
-
-    def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
-        super().__init__(name, region, updates, fast)
-        self.graph = graph
-
-    def describe(self) -> list[str]:
-        """The loops of each kernel, and what they store."""
-        lines = []
-        for key in self._specs:
-            plan = schedule(self.graph, self._strides(key), is_quick=self._is_quick())
-            strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
-            lines.append(f"kernel for strides {strides} ({plan.cost():.3g} additions)")
-            lines += [f"  {line}" for line in plan.describe()]
-        return lines + super().describe()
-
-    def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
-        """As for any region; code on the disk is found by what the region does, without its IR."""
-        is_long = self.region.length >= LONG
-        text = region_text(self.region, key, self.updates, self.fast, function_attributes(), is_long)
-        found = engine.recall(text, self.name) if text is not None else None
-        if found is not None:
-            compiled, (release, strides) = found
-            return self._spec(key, list(map(tuple, strides))), compiled, release
-        spec, compiled, release = super().compiled(key)
-        if text is not None:
-            engine.remember(text, compiled, [release, [o.strides for o in spec.outputs]])
-        return spec, compiled, release
-
-    def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
-        strides = self._strides(key)
-        spec = self._spec(key, [strides[n] for _, n in self._fresh()])
-        is_quick = self._is_quick()
-        plan = schedule(self.graph, strides, is_quick=is_quick)
-        self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
-        ir = emit_kernel(
-            ENTRY, self.graph, plan, strides, function_attributes(), fast=self.fast, is_plain=is_quick
-        )  # fmt: skip
-        return spec, ir, plan.cost() > RELEASE_COST
-
-    def _is_quick(self) -> bool:
-        """Whether it is a part of a long program that computes little with each operation."""
-        if self.region.length < LONG or any(isinstance(n, Reduction) and _is_long(n) for n in self.graph.nodes):
-            return False
-        cost = sum(max([n.size, *(s.size for s in n.sources)]) * (1 + cost_of(n)) for n in self.graph.nodes if n.shape)
-        return cost <= QUICK_COST * min(self.region.length / LONG, LONGEST) * len(self.region.bound_symbols)
-
-    def _fresh(self) -> list[tuple[int, Node]]:
-        """The outputs that are not in the memory of inputs, and their numbers."""
-        return [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
-
-    def _strides(self, key: Any) -> dict[Node, Strides]:
-        strides = strides_of_nodes(self.graph, [k[1] for k in key])
-        for _, node in self._fresh():  # a view that leaves the region is a copy
-            strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
-        return strides
-
-    def _spec(self, key: Any, strides: Sequence[Strides]) -> launcher.Spec:
-        """What the launcher is to do, with ``strides`` of the outputs that it makes."""
-        written = set(self.updates.values())
-        limits = [self.graph.limits(n) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
-        inputs = [
-            input_of(p, k, j in written, limit) for j, (p, k, limit) in enumerate(zip(self.region.inputs, key, limits))
-        ]
-        outputs = [output_of(self.region.outputs[k], s) for (k, _), s in zip(self._fresh(), strides, strict=True)]
-        return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
-
-
-def _is_long(n: Reduction) -> bool:
-    """Whether so many elements are added up that one after the other is not accurate enough."""
-    return n.sources[0].size > LONG_SUM * max(1, n.size)
 
 
 def _key(p: Any, x: Any) -> Any:

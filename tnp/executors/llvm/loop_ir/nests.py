@@ -22,9 +22,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Statement,
+    cost_of,
     parts_of,
 )
-from tnp.executors.llvm.loop_ir.strips import cost_of
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module

@@ -13,11 +13,13 @@ it, :mod:`.emitter` writes LLVM IR.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tnp.core.dtypes import DType
+from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Atom, Index, Part, Var, linear
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Statement",
     "Store",
     "c_strides",
+    "cost_of",
     "elements_in",
     "loads_in",
     "parts_of",
@@ -289,10 +292,29 @@ class Kernel:
     numbers: list[Parameter] = field(default_factory=list)
     nests: list[Entry] = field(default_factory=list)
 
+    def cost(self) -> float:
+        """What a call costs, in additions, where sizes are known."""
+        return sum(_cost(entry, 1) for entry in self.nests if not isinstance(entry, Check))
+
     @property
     def buffers(self) -> list[Buffer]:
         """All memory, the caller's first."""
         return [*self.inputs, *self.outputs, *self.temporaries]
+
+
+def _cost(entry: Nest | Rows | Skewed, times: int) -> float:
+    if isinstance(entry, Skewed):
+        return _cost(entry.first, times) + _cost(entry.second, times)
+    points = math.prod(v.limit for v in entry.loops) * times
+    if isinstance(entry, Rows):
+        return sum(_cost(nest, points) for nest in entry.nests)
+    return float(points * cost_of(entry.statements))
+
+
+def cost_of(statements: Sequence[Statement]) -> int:
+    """Additions of one point."""
+    found = {id(x): x for s in statements for x in parts_of(s.value)}
+    return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply) and x.op != "ldexp")
 
 
 def parts_of(x: Expression) -> Iterator[Expression]:

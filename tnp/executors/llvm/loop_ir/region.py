@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 from tnp.core import check, devices, dtypes, intervals, prims, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
@@ -25,7 +26,7 @@ from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import launcher
 
-__all__ = ["SymbolicRegion", "is_symbolic", "kind_of", "sources_of_sizes", "takes"]
+__all__ = ["SymbolicRegion", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes"]
 
 _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
@@ -86,19 +87,14 @@ class SymbolicRegion(AnySizeRegion):
         region = with_symbols(region)
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
-        self.kernel = checked(skew(share_rows(checked(kernel))))
-        ir = emit(self.kernel, ENTRY, self._interface(region), function_attributes(), fast=fast)
+        self.kernel = optimized(kernel)
+        interface = interface_of(self.kernel, region.inputs, sources_of_sizes(region))
+        ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)
         super().__init__(name, region, updates, ir)
 
     def describe(self) -> list[str]:
         """The kernel, as text."""
         return ["kernel for any size", *(f"  {line}" for line in show(self.kernel, self.name).splitlines())]
-
-    def _interface(self, region: Region) -> Interface:
-        """How the kernel finds what it is called with."""
-        buffers, numbers = iter(self.kernel.inputs), iter(range(len(self.numbers)))
-        slots = [next(buffers if isinstance(p, TensorProxy) else numbers) for p in region.inputs]
-        return Interface([*slots, *self.kernel.outputs], len(slots), sources_of_sizes(region))
 
     def number(self, p: NumberProxy) -> launcher.Input:
         n = self.kernel.numbers[[q.name for q in self.numbers].index(p.name)]
@@ -116,6 +112,20 @@ def sources_of_sizes(region: Region) -> dict[str, tuple[int, int | None, int]]:
                 raise Refused("how long a result is depends on what is computed")
             roots.setdefault(positions.shape[0].name, (places[mask.name], COUNT, 0))
     return roots
+
+
+def interface_of(
+    kernel: Kernel, inputs: Iterable[Proxy], roots: Mapping[str, tuple[int, int | None, int]] | None = None
+) -> Interface:
+    """How a kernel finds what it is called with."""
+    buffers, numbers = iter(kernel.inputs), iter(range(len(kernel.numbers)))
+    slots: list[Any] = [next(buffers if isinstance(p, TensorProxy) else numbers) for p in inputs]
+    return Interface([*slots, *kernel.outputs], len(slots), roots or {})
+
+
+def optimized(kernel: Kernel) -> Kernel:
+    """The kernel after all passes."""
+    return checked(skew(share_rows(checked(kernel))))
 
 
 def checked(kernel: Kernel) -> Kernel:

@@ -12,16 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import At
-from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Load, Reduce, Statement, Store, loads_in, parts_of
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of, loads_in
 from tnp.runtime import engine
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["IDEMPOTENT", "UNROLLED", "cost_of", "emit", "emit_columns"]
+__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -39,12 +38,6 @@ COLUMN_VECTORS = 2
 TIMES = 8
 #: iterations of a loop that is written out
 UNROLLED = 8
-
-
-def cost_of(statements: Sequence[Statement]) -> int:
-    """Additions of one point."""
-    found = {id(x): x for s in statements for x in parts_of(s.value)}
-    return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply))
 
 
 def vector_length(statements: Sequence[Statement]) -> int:

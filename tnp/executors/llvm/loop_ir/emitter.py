@@ -93,7 +93,7 @@ class Module:
         #: what LLVM is told of each loop that it is told something of
         self.hints: list[str] = []
         #: memory of entries for themselves: keys, sizes, and the numbers of the entries
-        self.scratches: list[tuple[str, int, int]] = []
+        self.scratches: list[tuple[str, Any, int]] = []
         self.entry = 0
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
@@ -102,8 +102,8 @@ class Module:
         """The word of the context for a buffer, a number, a size, or, made here, partial results."""
         return self.words.setdefault(key, len(self.words))
 
-    def scratch(self, size: int) -> str:
-        """The key of memory of so many bytes for the entry of the kernel that is being written."""
+    def scratch(self, size: Any) -> str:
+        """The key of memory of so many bytes, an integer or an extent, for the entry of the kernel that is being written."""
         key = f"scratch {len(self.scratches)}"
         self.scratches.append((key, size, self.entry))
         self.word(key)

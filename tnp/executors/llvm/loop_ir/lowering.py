@@ -23,6 +23,7 @@ from tnp.executors.llvm.graph import (
     Indices,
     Node,
     Positions,
+    Product,
     Reduction,
     Refused,
     Scan,
@@ -120,6 +121,8 @@ def kernel_of(
 
     ``strides`` say how values lie in memory, and so in which order loops go; C order without.
     """
+    if any(isinstance(n, Product) for n in graph.nodes):
+        raise Refused("a product of matrices")
     separate_outputs(graph)
     lowering = _Lowering(graph, names, strides or {})
     return lowering.kernel, lowering.updates

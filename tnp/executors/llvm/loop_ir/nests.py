@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,14 @@ __all__ = ["BLOCKS", "Call", "NestCode", "RowsCode"]
 
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
-#: columns that have accumulators at a time, and rows that are added at a time
-COLUMNS, TOGETHER = 256, 4
-#: rows of a block at least, and blocks at most, of a reduction that has no more columns
+#: columns that have accumulators at a time: where memory is gone through row by row, and where threads have columns of their own
+WIDE, NARROW = 2048, 256
+#: rows that are added at a time
+TOGETHER = 4
+#: rows of a block at least, and blocks at most
 ROWS, ROW_BLOCKS = 128, 64
+#: columns at most, each of which has sums in all blocks
+MOST_COLUMNS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -205,66 +210,37 @@ class NestCode:
         return length, code.arithmetic("udiv", code.arithmetic("add", whole, up), length)
 
     def _columns(self) -> Iterator[Callable[[Function], None]]:
-        """Reductions over other loops than the innermost one, in parallel over the outermost that is kept; over tiles of columns, if
-        only the innermost is; or over blocks of rows, if there is one tile."""
-        columns = Columns(self, self.runs)
-        (_, count), kept = columns.column, columns.kept
-        if not kept and typical(count) <= COLUMNS and typical(columns.outermost[1]) > 2 * ROWS:
-            yield from self._column_blocks(columns)
+        """Reductions over other loops than the innermost one, in parallel over the outermost that is kept. If only the innermost is: over
+        blocks of rows, which go through memory as it lies; over tiles of columns, if there are few rows."""
+        columns = Columns(self.nest.statements, self.runs)
+        kept = columns.kept
+        if not kept and typical(columns.outermost[1]) > 2 * ROWS and typical(columns.count) <= MOST_COLUMNS:
+            yield from self._row_blocks(columns)
             return
         body = Body(self)
         inner = [n for v, n in self.runs if v in self.over]
         if not kept:
+            columns = Columns(self.nest.statements, self.runs, NARROW)
             with body.plain_loop("%begin", "%end") as tile:
                 columns.emit(body, tile)
-            yield self._call(body, columns.tiles, [COLUMNS, *inner])
+            yield self._call(body, columns.tiles, [NARROW, *inner])
             return
         (first, number), *others = kept
-        with (
-            body.loop(first, "%begin", "%end"),
-            body.nested(others),
-            body.plain_loop("0", body.head.size(columns.tiles)) as tile,
-        ):
+        with body.loop(first, "%begin", "%end"), body.nested(others), columns.each_tile(body) as tile:
             columns.emit(body, tile)
-        yield self._call(body, number, [count, *inner, *(n for _, n in others)])
+        yield self._call(body, number, [columns.count, *inner, *(n for _, n in others)])
 
-    def _column_blocks(self, columns: Columns) -> Iterator[Callable[[Function], None]]:
+    def _row_blocks(self, columns: Columns) -> Iterator[Callable[[Function], None]]:
         """Blocks of rows in parallel, whose sums a second function adds up."""
-        _, number = columns.outermost
-
-        def blocks_of(function: Function) -> tuple[str, str]:
-            code, rows = function.code, function.size(number)
-            enough = code.arithmetic("udiv", code.arithmetic("add", rows, str(ROW_BLOCKS - 1)), str(ROW_BLOCKS))
-            length = extreme(code, "smax", enough, str(ROWS))
-            up = code.arithmetic("add", rows, code.arithmetic("sub", length, "1"))
-            return length, code.arithmetic("udiv", up, length)
-
+        blocks = RowBlocks(self.module, columns, columns.outermost[1])
         body = Body(self)
-        keys = [self.module.scratch(ROW_BLOCKS * COLUMNS * SLOT_BYTES) for _ in self.statements]
-        length, _ = blocks_of(body.head)
         with body.plain_loop("%begin", "%end") as block:
-            begin = body.code.arithmetic("mul", block, length)
-            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(number))
-            columns.accumulate(body, "0", begin, end)
-            first = body.code.arithmetic("mul", block, str(COLUMNS))
-            columns.over(body, "0", lambda i: columns.save(body, keys, body.code.arithmetic("add", first, i), i))
-        name = body.finish()
-
-        def call(function: Function) -> None:
-            length, blocks = blocks_of(function)
-            inner = [n for v, n in self.runs if v in self.over][1:]
-            cost = function.size(product([self.cost, columns.column[1], *inner]))
-            function.call(name, blocks, function.code.arithmetic("mul", cost, length))
-
-        yield call
-        ending = Body(self)
-        _, blocks = blocks_of(ending.head)
-        columns.reset(ending, "0")
-        with ending.plain_loop("0", blocks) as block:
-            first = ending.code.arithmetic("mul", block, str(COLUMNS))
-            columns.over(ending, "0", lambda i: columns.add(ending, keys, ending.code.arithmetic("add", first, i), i))
-        columns.keep(ending, "0")
-        yield self._alone(ending)
+            begin, end = blocks.range(body, block)
+            with columns.each_tile(body) as tile:
+                columns.accumulate(body, tile, begin, end)
+                blocks.save(body, tile, block)
+        yield blocks.call(body, product([self.cost, columns.count, *(n for _, n in columns.between)]))
+        yield blocks.ending(Body(self))
 
     def _scan(self) -> Call:
         """Partial results, in order along a loop, in parallel over the outermost of the others."""
@@ -318,8 +294,8 @@ class RowsCode(NestCode):
                 body.points(reduced)
                 body.keep()
         else:
-            columns = Columns(self, runs)
-            with body.nested(columns.kept), body.plain_loop("0", body.head.size(columns.tiles)) as tile:
+            columns = Columns(nest.statements, runs)
+            with body.nested(columns.kept), columns.each_tile(body) as tile:
                 columns.emit(body, tile)
 
 
@@ -327,31 +303,33 @@ class Columns:
     """Reductions over other loops than the innermost one: a tile of accumulators, one for each column, to which rows are added. Other
     loops that are kept, of which there may be some, stand outside."""
 
-    def __init__(self, nest: NestCode, runs: Sequence[tuple[Var, Any]]) -> None:
-        over = {v for s in nest.statements if isinstance(s, Reduce) for v in s.over}
-        self.column = runs[-1]
+    def __init__(self, statements: Sequence[Statement], runs: Sequence[tuple[Var, Any]], width: int = WIDE) -> None:
+        self.reductions = [s for s in statements if isinstance(s, Reduce)]
+        over = {v for s in self.reductions for v in s.over}
+        self.column, self.count = runs[-1]
         self.kept = [r for r in runs[:-1] if r[0] not in over]
         self.outermost, *self.between = [r for r in runs if r[0] in over]
-        self.tiles = (self.column[1] + (COLUMNS - 1)) // COLUMNS
+        self.width = min(width, self.count) if isinstance(self.count, int) else width
+        self.tiles = (self.count + (self.width - 1)) // self.width
 
-    def _range(self, body: Body, tile: str) -> tuple[str, str]:
-        """The columns of a tile."""
-        begin = body.code.arithmetic("mul", tile, str(COLUMNS))
-        return begin, extreme(
-            body.code, "smin", body.code.arithmetic("add", begin, str(COLUMNS)), body.head.size(self.column[1])
-        )
+    def each_tile(self, body: Body) -> AbstractContextManager[str]:
+        """The loop over tiles."""
+        return body.plain_loop("0", body.head.size(self.tiles))
 
     def over(self, body: Body, tile: str, write: Callable[[str], None]) -> None:
         """Writes the loop over a tile's columns; ``write`` is given their number in the tile."""
-        strips.emit_columns(body, self.column[0], *self._range(body, tile), write)
+        begin = body.code.arithmetic("mul", tile, str(self.width))
+        after = body.code.arithmetic("add", begin, str(self.width))
+        end = after if self.width == self.count else extreme(body.code, "smin", after, body.head.size(self.count))
+        strips.emit_columns(body, self.reductions, self.column, begin, end, write)
 
     def reset(self, body: Body, tile: str) -> None:
-        for s in body.reductions():
+        for s in self.reductions:
             if s not in body.accumulators:
-                body.accumulators[s] = accumulator(body, s, COLUMNS)
+                body.accumulators[s] = accumulator(body, s, self.width)
 
         def write(i: str) -> None:
-            for s in body.reductions():
+            for s in self.reductions:
                 body.accumulators[s].reset(i)
 
         self.over(body, tile, write)
@@ -365,19 +343,24 @@ class Columns:
         """Stores the accumulators where the results are."""
 
         def write(i: str) -> None:
-            for s in body.reductions():
+            for s in self.reductions:
                 body.store(s.buffer, s.at, body.accumulators[s].result(i))
 
         self.over(body, tile, write)
 
     def accumulate(self, body: Body, tile: str, begin: str, end: str) -> None:
-        """Adds the rows of an outermost loop from ``begin`` to ``end``."""
+        """Adds the rows of the outermost loop from ``begin`` to ``end``."""
         self.reset(body, tile)
         if self.between:
-            with body.loop(self.outermost[0], begin, end), body.nested(self.between[:-1]):
-                self._add(body, tile, self.between[-1][0], "0", body.head.size(self.between[-1][1]))
+            with body.loop(self.outermost[0], begin, end):
+                self.add_between(body, tile)
         else:
             self._add(body, tile, self.outermost[0], begin, end)
+
+    def add_between(self, body: Body, tile: str) -> None:
+        """Adds what an iteration of the outermost loop has."""
+        with body.nested(self.between[:-1]):
+            self._add(body, tile, self.between[-1][0], "0", body.head.size(self.between[-1][1]))
 
     def _add(self, body: Body, tile: str, row: Var, begin: str, end: str) -> None:
         """Adds rows, some at a time: what has been added is loaded and stored once."""
@@ -392,30 +375,90 @@ class Columns:
         count = code.arithmetic("udiv", code.arithmetic("sub", end, begin), str(step))
         with body.plain_loop("0", count) as k:
             first = code.arithmetic("add", begin, code.arithmetic("mul", k, str(step)))
-            rows = [{row: code.arithmetic("add", first, str(i))} for i in range(step)]
-            self.over(body, tile, lambda i: self._combine(body, rows, i))
+            self.add_rows(body, tile, [{row: code.arithmetic("add", first, str(i))} for i in range(step)])
 
-    def _combine(self, body: Body, rows: Sequence[dict[Var, str]], i: str) -> None:
-        for s in body.reductions():
-            a = body.accumulators[s]
-            total = a.get(i)
-            for row in rows:
-                body.values.append(dict(row))
-                total = a.combine(body.code, total, a.element())
-                body.values.pop()
-            a.put(total, i)
+    def add_rows(self, body: Body, tile: str, rows: Sequence[dict[Var, str]]) -> None:
+        """Adds some rows, of each of which it is said where a loop's variable is."""
 
-    def save(self, body: Body, keys: Sequence[str], place: str, i: str) -> None:
-        """Stores the accumulators of a column at a place of each memory."""
-        for key, s in zip(keys, body.reductions()):
-            a = body.accumulators[s]
-            a.save(body.partial(key, place), i)
+        def write(i: str) -> None:
+            for s in self.reductions:
+                a = body.accumulators[s]
+                total = a.get(i)
+                for row in rows:
+                    body.values.append(dict(row))
+                    total = a.combine(body.code, total, a.element())
+                    body.values.pop()
+                a.put(total, i)
 
-    def add(self, body: Body, keys: Sequence[str], place: str, i: str) -> None:
-        """Adds what :meth:`save` stored."""
-        for key, s in zip(keys, body.reductions()):
-            a = body.accumulators[s]
-            a.add(a.saved(body.partial(key, place)), i)
+        self.over(body, tile, write)
+
+
+class RowBlocks:
+    """Blocks of the rows of columns, of which each has sums of its own. How long they are depends on the number of rows alone."""
+
+    def __init__(self, module: Module, columns: Columns, rows: Any) -> None:
+        self.columns = columns
+        self.rows = rows
+        blocks = min(ROW_BLOCKS, rows // ROWS + 1) if isinstance(rows, int) else ROW_BLOCKS
+        self.keys = [module.scratch(product([columns.count, blocks * SLOT_BYTES])) for _ in columns.reductions]
+
+    def _blocks(self, function: Function) -> tuple[str, str]:
+        """The rows of a block, and how many blocks there are."""
+        code, rows = function.code, function.size(self.rows)
+        enough = code.arithmetic("udiv", code.arithmetic("add", rows, str(ROW_BLOCKS - 1)), str(ROW_BLOCKS))
+        length = extreme(code, "smax", enough, str(ROWS))
+        up = code.arithmetic("add", rows, code.arithmetic("sub", length, "1"))
+        return length, code.arithmetic("udiv", up, length)
+
+    def range(self, body: Body, block: str) -> tuple[str, str]:
+        """The rows of a block."""
+        length, _ = self._blocks(body.head)
+        begin = body.code.arithmetic("mul", block, length)
+        return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(self.rows))
+
+    def _place(self, body: Body, tile: str, block: str) -> str:
+        first = body.code.arithmetic("mul", tile, str(self.columns.width))
+        return body.code.arithmetic(
+            "add", body.code.arithmetic("mul", block, body.head.size(self.columns.count)), first
+        )
+
+    def save(self, body: Body, tile: str, block: str) -> None:
+        """Stores the sums of a tile of a block."""
+        place = self._place(body, tile, block)
+
+        def write(i: str) -> None:
+            for key, s in zip(self.keys, self.columns.reductions):
+                body.accumulators[s].save(body.partial(key, body.code.arithmetic("add", place, i)), i)
+
+        self.columns.over(body, tile, write)
+
+    def call(self, body: Body, cost: Any) -> Callable[[Function], None]:
+        """The call of a function for all blocks, a row of which costs so much."""
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            length, blocks = self._blocks(function)
+            function.call(name, blocks, function.code.arithmetic("mul", function.size(cost), length))
+
+        return call
+
+    def ending(self, body: Body) -> Call:
+        """The function that adds up the sums of all blocks, tile by tile."""
+        columns = self.columns
+        _, blocks = self._blocks(body.head)
+        with body.plain_loop("%begin", "%end") as tile:
+            columns.reset(body, tile)
+            with body.plain_loop("0", blocks) as block:
+                place = self._place(body, tile, block)
+
+                def write(i: str) -> None:
+                    for key, s in zip(self.keys, columns.reductions):
+                        a = body.accumulators[s]
+                        a.add(a.saved(body.partial(key, body.code.arithmetic("add", place, i))), i)
+
+                columns.over(body, tile, write)
+            columns.keep(body, tile)
+        return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
 
 
 def _divided(i: Index) -> set[Var]:

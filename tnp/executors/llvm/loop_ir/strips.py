@@ -109,10 +109,12 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write)
     _emit(body, var, begin, count, strip, write, overlaps=_may_repeat(statements), masks=masks)
 
 
-def emit_columns(body: Body, var: Var, begin: str, end: str, write: Callable[[str], None]) -> None:
+def emit_columns(
+    body: Body, statements: Sequence[Statement], var: Var, begin: str, end: str, write: Callable[[str], None]
+) -> None:
     """An innermost loop over columns that are accumulated: no iteration may be run twice. ``write`` is given the number of a column from
     ``begin`` on."""
-    code, strip = body.code, _Strip(vector_length(body.statements), COLUMN_VECTORS)
+    code, strip = body.code, _Strip(vector_length(statements), COLUMN_VECTORS)
 
     def numbered(_: str | None) -> None:
         write(code.arithmetic("sub", str(body.find(var)), begin))

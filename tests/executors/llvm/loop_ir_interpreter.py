@@ -117,6 +117,13 @@ class Interpreter:
                 self.memory[s.buffer][...] = np.nonzero(value)[0]
                 continue
             at = self.place(s.at, values)
+            if isinstance(s, nodes.Scatter):
+                where = np.broadcast_arrays(*at, value)[:-1]
+                for point in np.ndindex(*lengths):
+                    place = tuple(w[point] for w in where)
+                    before = self.memory[s.buffer][place] if s.adds else None
+                    self.memory[s.buffer][place] = np.add(before, value[point]) if s.adds else value[point]
+                continue
             self.memory[s.buffer][at] = value.reshape(np.broadcast_shapes(*map(np.shape, at), ()))
 
     def place(self, at, values):

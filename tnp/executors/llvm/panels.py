@@ -12,17 +12,14 @@ beside them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
 from tnp.executors.llvm.statements import Nest, Statement
-from tnp.runtime import engine
 
-__all__ = ["Panels", "Tiling", "only_multiplies", "tiling"]
+__all__ = ["Panels", "only_multiplies"]
 
 #: the longest sums
 INNER = 512
@@ -30,12 +27,6 @@ INNER = 512
 LEAST = 8
 #: the right operand, which all threads read over and over, has at most so many bytes
 RIGHT_BYTES = 4 << 20
-#: a panel of the result has about so many bytes: part of a core's own cache
-PANEL_BYTES = 512 * 1024
-#: tiles that stand one below the other in a panel
-FEWEST_TILES, MOST_TILES = 2, 8
-#: the number of panels is a multiple of this, so that threads get equally many
-EVEN = 4
 
 
 def _is_small_inside(bsym: BoundSymbol) -> bool:
@@ -72,48 +63,3 @@ class Panels(Nest):
     @property
     def product(self) -> Statement:
         return self.groups[0].statements[0]
-
-
-@dataclass(frozen=True)
-class Tiling:
-    """How a product is cut: its elements are summed in registers by tiles of ``rows`` times ``columns``, and its rows go by panels
-    of several tiles. The last tile of a row or a column begins early where it would not be full."""
-
-    shape: tuple[int, int, int]
-    #: elements of a vector
-    vector: int
-    rows: int
-    columns: int
-    panel: int
-
-    @property
-    def panels(self) -> int:
-        return -(-self.shape[0] // self.panel)
-
-    @property
-    def strips(self) -> int:
-        """How many tiles stand side by side."""
-        return -(-self.shape[1] // self.columns)
-
-    @property
-    def width(self) -> int:
-        """Elements of a row of a panel in memory: whole vectors."""
-        columns = max(self.shape[1], self.columns)
-        return -(-columns // self.vector) * self.vector
-
-
-def tiling(product: Node) -> Tiling:
-    """How a product is cut: independent of the number of threads, which changes no bit therefore."""
-    m, n, k = product.sources[0].shape
-    itemsize = int(product.dtype.itemsize)
-    bits = engine.target().vector_bits
-    vector = bits // (8 * itemsize)
-    # Of 32 registers 24 are sums, 2 hold elements of the right operand; where there are 16, it is 12 and 2.
-    most_rows = 12 if bits == 512 else 6
-    columns = (1 if n <= vector else 2) * vector
-    rows = math.ceil(m / math.ceil(m / most_rows))
-    tiles = min(max(PANEL_BYTES // (max(n, columns) * itemsize * rows), FEWEST_TILES), MOST_TILES)
-    in_all = -(-m // rows)
-    panels = -(-in_all // tiles)
-    panels = min(-(-panels // EVEN) * EVEN, in_all)
-    return Tiling((m, n, k), vector, rows, columns, -(-in_all // panels) * rows)

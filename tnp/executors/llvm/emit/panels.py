@@ -18,8 +18,9 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import Body, Part, entry
 from tnp.executors.llvm.emit.parts import least
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.panels import Panels, Tiling, tiling
+from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.statements import Group
+from tnp.executors.llvm.tiling import Tiling, tiling
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
@@ -31,7 +32,7 @@ def emit_panels(
     module: Module, nest: Panels, emit_group: Callable[[Body, Group, int], None]
 ) -> Iterator[Callable[[Code], None]]:
     """The functions of a product and what follows it; their calls. ``emit_group`` writes the loops inside of a row."""
-    cut = tiling(nest.product.node)
+    cut = tiling(nest.product.node.sources[0].shape, nest.product.node.dtype)
     itemsize = int(nest.product.node.dtype.itemsize)
     k = cut.shape[2]
     slot = module.temporary(cut.strips * cut.columns * k * itemsize)

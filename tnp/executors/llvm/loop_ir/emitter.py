@@ -24,9 +24,11 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Check,
     Kernel,
+    Panels,
     Rows,
     Skewed,
 )
+from tnp.executors.llvm.loop_ir.panels import PanelsCode
 from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 from tnp.runtime.launcher import RECORD_WORDS
 
@@ -125,6 +127,8 @@ class Module:
             self.entry = number
             if isinstance(entry, Check):
                 calls.append(partial(self._refuse_if, entry.buffer))
+            elif isinstance(entry, Panels):
+                calls += PanelsCode(self, entry).calls()
             elif isinstance(entry, Rows):
                 calls.append(RowsCode(self, entry).rows())
             elif isinstance(entry, Skewed):

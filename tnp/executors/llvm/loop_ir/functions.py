@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import GRAIN
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Part, Quotient, Var
-from tnp.executors.llvm.loop_ir import strips
+from tnp.executors.llvm.loop_ir import memory, strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
@@ -30,6 +30,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Positions,
     Reduce,
     Scan,
+    Scatter,
     Size,
     Statement,
     Store,
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.nests import NestCode
     from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 
-__all__ = ["HINTS", "MALLOC", "SLOT_BYTES", "Body", "Function", "product"]
+__all__ = ["HINTS", "SLOT_BYTES", "Body", "Function", "typical"]
 
+#: bytes on the stack of a function, at most
+STACK_BYTES = 32 * 1024
 #: elements that one accumulator sums
 CHUNK = 4096
 #: bytes of a number, and of a partial result
@@ -53,8 +56,6 @@ HINTS = {
     "scalar": '!"llvm.loop.vectorize.enable", i1 false',
     "unrolled": '!"llvm.loop.unroll.full"',
 }
-
-MALLOC = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 
 
 class Function:
@@ -148,13 +149,6 @@ def typical(n: Any) -> int:
     return n if isinstance(n, int) else symbols.value_of(symbols.number_of(n)) or 0
 
 
-def product(sizes: Sequence[Any]) -> Any:
-    result: Any = 1
-    for n in sizes:
-        result = result * n
-    return result
-
-
 def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
     """The dtype of partial results, and how one continues another, rounded as written."""
     dtype, row = s.buffer.dtype, _ROWS[s.op]
@@ -186,7 +180,7 @@ class Body:
         self.accumulators: dict[Reduce, Accumulator] = {}
         #: those of the nest being written
         self.statements: Sequence[Statement] = nest.statements
-        self.rows: str | None = None
+        self.rows: tuple[str, str] | None = None
 
     def finish(self) -> str:
         """Ends the function; its name."""
@@ -427,35 +421,39 @@ class Body:
     # Rows of their own
 
     def make_rows(self, buffers: Sequence[Buffer]) -> None:
-        """Takes memory for buffers of a row. Where there is none, the function tells so and ends."""
-        if not buffers:
-            return
-        code, total = self.code, "0"
-        offsets = []
-        for buffer in buffers:
+        """Takes memory for buffers of a row."""
+        self.take({b: b.bytes for b in buffers})
+
+    def take(self, sizes: Mapping[Any, Any]) -> None:
+        """Takes memory of some sizes in bytes, by the keys of its addresses: on the stack if it is little. Where there is none, the function
+        tells so and ends."""
+        code, total, offsets = self.code, "0", []
+        for size in sizes.values():
             offsets.append(total)
-            size = self.head.size(product([*buffer.shape, buffer.dtype.itemsize]))
-            padded = code.op(f"add i64 {size}, 63")
-            total = code.op(f"add i64 {total}, {code.op(f'and i64 {padded}, -64')}")
-        code.require("malloc", MALLOC)
-        self.rows = code.op(f"call ptr @malloc(i64 {total})")
-        missing, onward, lacking = (
-            code.op(f"icmp eq ptr {self.rows}, null"),
-            code.label("onward"),
-            code.label("lacking"),
-        )
-        code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
-        code.block(lacking)
-        place = code.op(f"getelementptr i64, ptr %ctx, i64 {self.module.failed}")
-        code.line(f"store i64 1, ptr {place}, align 8")
-        code.line("ret void")
-        code.block(onward)
-        for buffer, offset in zip(buffers, offsets):
-            self.pointers[buffer] = code.op(f"getelementptr i8, ptr {self.rows}, i64 {offset}")
+            padded = code.arithmetic("add", self.head.size(size), "63")
+            total = code.arithmetic("add", total, code.arithmetic("and", padded, "-64"))
+        if total.isdigit() and int(total) <= STACK_BYTES:
+            place = self.head.code.op(f"alloca [{total} x i8], align 64") if sizes else ""
+        else:
+            place = memory.allocate(code, total)
+            self.rows = place, total
+            missing, onward, lacking = (
+                code.op(f"icmp eq ptr {place}, null"),
+                code.label("onward"),
+                code.label("lacking"),
+            )
+            code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
+            code.block(lacking)
+            failed = code.op(f"getelementptr i64, ptr %ctx, i64 {self.module.failed}")
+            code.line(f"store i64 1, ptr {failed}, align 8")
+            code.line("ret void")
+            code.block(onward)
+        for key, offset in zip(sizes, offsets):
+            self.pointers[key] = place if offset == "0" else code.op(f"getelementptr i8, ptr {place}, i64 {offset}")
 
     def free_rows(self) -> None:
         if self.rows is not None:
-            self.code.line(f"call void @free(ptr {self.rows})")
+            memory.give_back(self.code, [self.rows])
 
     # Statements
 
@@ -492,6 +490,13 @@ class Body:
             for slot, part in zip(slots, value if isinstance(value, tuple) else (value,)):
                 self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
             self.store(s.buffer, s.at, value)
+
+    def scatter(self, s: Scatter) -> None:
+        """A store to a place that an iteration before may have written."""
+        value = self.value(s.value)
+        if s.adds:
+            value = scalars.emit(self.code, "add", [self.load(s.buffer, s.at), value], s.buffer.dtype)
+        self.store(s.buffer, s.at, value)
 
     def positions(self, s: Positions) -> None:
         """Each position is written, and the next one over it if it does not count. The mask was counted before: should another thread have

@@ -22,14 +22,16 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Kernel,
     Load,
     Nest,
+    Panels,
     Position,
     Positions,
     Reduce,
     Rows,
     Scan,
+    Scatter,
     Statement,
     Store,
-    loads_in,
+    reads_of,
     statements_of,
 )
 
@@ -103,9 +105,10 @@ def _merged(entry: Entry) -> Entry:
     """The same with inner loops as one that go over the same points, and read of each other what the same point writes."""
     if not isinstance(entry, Rows):
         return entry
-    nests: list[Nest] = []
-    for nest in entry.nests:
-        for i in range(len(nests) - 1, -1, -1):
+    first = 1 if isinstance(entry, Panels) else 0  # a product is alone
+    nests: list[Nest] = entry.nests[:first]
+    for nest in entry.nests[first:]:
+        for i in range(len(nests) - 1, first - 1, -1):
             joined = _joined(nests[i], nest)
             if joined is not None:
                 nests[i] = joined
@@ -115,7 +118,7 @@ def _merged(entry: Entry) -> Entry:
                 break
         else:
             nests.append(nest)
-    return Rows(entry.loops, nests)
+    return type(entry)(entry.loops, nests)
 
 
 def _joined(earlier: Nest, nest: Nest) -> Nest | None:
@@ -158,7 +161,7 @@ def _contracted(kernel: Kernel) -> Kernel:
         small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept
     renaming = _Renaming({}, small)
     nests = [
-        Rows(e.loops, [renaming.nest(n) for n in e.nests])
+        type(e)(e.loops, [renaming.nest(n) for n in e.nests])
         if isinstance(e, Rows)
         else renaming.nest(e)
         if isinstance(e, Nest)
@@ -176,7 +179,7 @@ def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
     writers = [s for n in using for s in n.statements if s.buffer is buffer]
     if len(using) > 1 or len(writers) > 1 or not isinstance(writers[0], Store):
         return False
-    loads = [load for s in using[0].statements for load in loads_in(s.value) if load.buffer is buffer]
+    loads = [load for s in using[0].statements for load in reads_of(s) if load.buffer is buffer]
     return all(load.at == writers[0].at for load in loads)
 
 
@@ -215,6 +218,8 @@ class _Renaming:
         buffer, at = self._at(s.buffer, s.at)
         if isinstance(s, Store):
             return Store(buffer, at, value)
+        if isinstance(s, Scatter):
+            return Scatter(buffer, at, value, s.adds, tuple(map(self._var, s.ordered)))
         if isinstance(s, Positions):
             return Positions(buffer, at, value, self._var(s.along))
         if isinstance(s, Scan):

@@ -17,7 +17,7 @@ from tnp.core import symbols
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, scatters
 from tnp.executors.llvm.graph import (
     Graph,
     Indices,
@@ -121,8 +121,6 @@ def kernel_of(
 
     ``strides`` say how values lie in memory, and so in which order loops go; C order without.
     """
-    if any(isinstance(n, Product) for n in graph.nodes):
-        raise Refused("a product of matrices")
     separate_outputs(graph)
     lowering = _Lowering(graph, names, strides or {})
     return lowering.kernel, lowering.updates
@@ -178,6 +176,7 @@ class _Lowering:
             if node not in self.stored:
                 self._store(node)
         self._store_what_repeats(graph)
+        self._store_what_is_scattered()
         self._store_what_costs(graph)
         self._store_what_updates_overwrite()
         kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
@@ -199,7 +198,8 @@ class _Lowering:
 
     def _check(self) -> None:
         """Refuses the arguments if an error has been found, before anything of the caller's is written."""
-        found = {s.buffer for nest in self.kernel.nests if isinstance(nest, Nest) for s in nest.statements}
+        entries = [e for e in self.kernel.nests if not isinstance(e, Check)]
+        found = {s.buffer for e in entries for s in nodes.statements_of(e)}
         if any(self.stored[n] not in found for n in self.graph.errors):
             raise Refused("a write before a check")
         self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
@@ -214,8 +214,6 @@ class _Lowering:
 
     def _place(self, update: Update) -> list[Node]:
         """Decides where an update writes. Gives what reads that memory before and is used behind."""
-        if update.lookups or not update.shape:
-            raise Refused(f"{update.op} of {update.dtype.name}")
         base = update.base
         if self._replaces_all(update) and self._root(base).op != "input":
             return []
@@ -250,6 +248,8 @@ class _Lowering:
 
     def _replaces_all(self, update: Update) -> bool:
         """Whether an update writes every element of its base."""
+        if update.lookups:
+            return False
         at = variables(update.value.shape)
         same = len(update.value.shape) == len(update.shape) and update.where(at) == at
         return same and all(n == m for n, m in zip(update.value.shape, update.shape))
@@ -257,12 +257,20 @@ class _Lowering:
     def _store_what_updates_overwrite(self) -> None:
         """Stores what is written to memory that it reads at other positions."""
         for update in [n for n in self.stored if isinstance(n, Update) and n in self.memory]:
-            at = variables(update.value.shape)
             self._elements.clear()
-            statement = Store(self.stored[update], update.where(at), self._element(update.value, at))
-            if not is_in_place(statement):
-                self._store(update.value)
+            dims = range(len(update.value.shape))
+            loops = tuple(Var(f"i{d}", n) for d, n in enumerate(update.value.shape))
+            if not is_in_place(self._statement(update, update.value.shape, dims, loops)):
+                self._store_what_reads(update)
         self._elements.clear()
+
+    def _store_what_reads(self, update: Update) -> None:
+        """Stores what an update takes of the memory that it writes: its value, and its indices."""
+        memory = self.stored[update]
+        for node in (update.value, *update.lookups):
+            read = {self.stored[n] for n in self._reads(node)} if node not in self.stored else {self.stored[node]}
+            if memory in read:
+                self._store(node)
 
     def _name(self, name: str) -> str:
         """``name``, or another that no input has."""
@@ -287,6 +295,15 @@ class _Lowering:
             if node in self.stored or isinstance(node, View) or not node.shape:
                 continue
             if self._cost_of(node) >= REPEAT:
+                self._store(node)
+
+    def _store_what_is_scattered(self) -> None:
+        """What is scattered and costs much is computed before: a loop in a fixed order has neither vectors nor threads."""
+        for update in [n for n in self.stored if isinstance(n, Update) and n.lookups]:
+            node = update.value
+            while isinstance(node, View) and not node.repeats:
+                node = node.source
+            if node not in self.stored and node.shape and self._cost_of(node) > RECOMPUTE:
                 self._store(node)
 
     def _store_what_costs(self, graph: Graph) -> None:
@@ -325,6 +342,11 @@ class _Lowering:
 
     def _add(self, node: Node) -> None:
         domain = self._domain(node)
+        if isinstance(node, Product):
+            row, column, depth = loops = tuple(Var(f"i{k}", n) for k, n in enumerate(domain))
+            product = self._statement(node, domain, range(3), loops)
+            self.kernel.nests.append(nodes.Panels((row,), [Nest((column, depth), [product])]))
+            return
         dims = [d for d in self._axes(node, domain) if domain[d] != 1]
         reads, writes = {self.stored[n] for n in self._reads(node)}, self.stored[node]
         for nest in reversed(self.kernel.nests):
@@ -340,6 +362,8 @@ class _Lowering:
 
     def _axes(self, node: Node, domain: Sequence[Any]) -> Sequence[int]:
         """The dimensions of a domain as its elements lie in memory, outermost first."""
+        if isinstance(node, Update) and node.lookups:
+            return scatters.axes(node, self.strides)
         like = node.target if isinstance(node, Update) else node.sources[0] if isinstance(node, Reduction) else node
         strides = self.strides.get(like)
         return range(len(domain)) if strides is None else axis_order(domain, [strides])
@@ -356,7 +380,11 @@ class _Lowering:
     def _joins(self, nest: Nest, node: Node, domain: Sequence[Any], dims: Sequence[int]) -> bool:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [domain[d] for d in dims]
-        if isinstance(node, (Scan, Positions)) or any(isinstance(s, nodes.ORDERED) for s in nest.statements):
+        if (
+            isinstance(node, (Scan, Positions))
+            or (isinstance(node, Update) and node.lookups)
+            or any(isinstance(s, nodes.ORDERED) for s in nest.statements)
+        ):
             return False
         if len(sizes) != len(nest.loops) or any(not (v.limit == n) for v, n in zip(nest.loops, sizes)):
             return False
@@ -374,7 +402,7 @@ class _Lowering:
         variables = dict(zip(dims, map(Index.of, loops)))
         at = tuple(variables.get(d, Index()) for d in range(len(domain)))
         if isinstance(node, Update):
-            return Store(self.stored[node], node.where(at), self._element(node.value, at))
+            return self._update(node, at)
         if isinstance(node, Positions):
             if not loops:
                 raise Refused("a mask of one element")
@@ -388,7 +416,17 @@ class _Lowering:
             return Store(self.stored[node], at, self._computed(node, at))
         place = tuple(i for d, i in enumerate(at) if d not in node.dims)
         over = tuple(v for v in loops if any(v in at[d].terms for d in node.dims))
-        return Reduce(self.stored[node], place, node.op, self._element(node.sources[0], at), over)
+        op = "sum" if isinstance(node, Product) else node.op
+        return Reduce(self.stored[node], place, op, self._element(node.sources[0], at), over)
+
+    def _update(self, node: Update, at: Indices) -> Statement:
+        if not node.lookups:
+            return Store(self.stored[node], node.where(at), self._element(node.value, at))
+        backwards = scatters.backwards(node, self.strides)
+        at = tuple(i * -1 + (n - 1) if d in backwards else i for d, (i, n) in enumerate(zip(at, node.value.shape)))
+        ordered = [v for d in scatters.ordered_dims(node) for v in at[d].variables()]
+        place = tuple(map(self._looked_up, node.where(at)))
+        return nodes.Scatter(self.stored[node], place, self._element(node.value, at), node.accumulates, tuple(ordered))
 
     # Elements
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.loop_ir.dependence import touched
-from tnp.executors.llvm.loop_ir.functions import Function, product
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Check, Kernel, Skewed, statements_of
 from tnp.runtime import allocator
 
-__all__ = ["Place", "give_back", "places_of", "take"]
+if TYPE_CHECKING:
+    from tnp.executors.llvm.loop_ir.functions import Function
+
+__all__ = ["Place", "allocate", "give_back", "places_of", "take"]
 
 #: bytes on the stack, at most: of one place, and of all
 PLACE_BYTES, STACK_BYTES = 16 * 1024, 64 * 1024
@@ -46,11 +48,7 @@ def places_of(kernel: Kernel, scratches: Iterable[tuple[Any, Any, int]]) -> list
         for b in used | ({entry.made} if isinstance(entry, Skewed) else set()):
             first.setdefault(b, i)
             last[b] = i
-    wanted = [
-        (first[b], last[b], product([*b.shape, b.dtype.itemsize]), b)
-        for b in kernel.temporaries
-        if b.role == "temporary" and b in first
-    ]
+    wanted = [(first[b], last[b], b.bytes, b) for b in kernel.temporaries if b.role == "temporary" and b in first]
     wanted += [(i, i, size, key) for key, size, i in scratches]
     places: list[Place] = []
     for begin, end, size, key in sorted(wanted, key=lambda w: w[0]):
@@ -77,7 +75,7 @@ def take(function: Function, places: Sequence[Place]) -> list[tuple[str, str]]:
             address = code.op(f"alloca [{max(place.size, 1)} x i8], align 64")
         else:
             size = function.size(place.size)
-            address = _allocate(code, size)
+            address = allocate(code, size)
             _refuse_without(code, address, taken)
             taken.append((address, size))
         word = code.op(f"ptrtoint ptr {address} to i64")
@@ -86,7 +84,8 @@ def take(function: Function, places: Sequence[Place]) -> list[tuple[str, str]]:
     return taken
 
 
-def _allocate(code: Code, size: str) -> str:
+def allocate(code: Code, size: str) -> str:
+    """The register of the address of new memory, which is null where there is none."""
     if allocator.serves_kernels():
         code.require("pool", POOL)
         return code.op(f"call ptr @tnp_pool_malloc(ptr @tnp_pool, i64 {size})")

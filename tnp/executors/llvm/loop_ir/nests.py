@@ -11,20 +11,22 @@ from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir import strips
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF, accumulator
-from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, product, typical
+from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
-    Load,
     Nest,
     Position,
     Positions,
     Reduce,
     Rows,
     Scan,
+    Scatter,
     Statement,
     cost_of,
     parts_of,
+    product,
+    reads_of,
 )
 
 if TYPE_CHECKING:
@@ -99,10 +101,10 @@ class NestCode:
     def _accesses(self) -> Iterator[Index]:
         for s in self.statements:
             yield self.offset(s.buffer, s.at)
+            for load in reads_of(s):
+                yield self.offset(load.buffer, load.at)
             for x in parts_of(s.value):
-                if isinstance(x, Load):
-                    yield self.offset(x.buffer, x.at)
-                elif isinstance(x, Position):
+                if isinstance(x, Position):
                     yield x.index
 
     def _is_even(self, outer: Var, var: Var) -> bool:
@@ -249,6 +251,8 @@ class NestCode:
             body = Body(self)
             body.positions(s)
             return self._call(body, 1, [s.along.limit])
+        if isinstance(s, Scatter):
+            return self._scatter(s)
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]
@@ -259,6 +263,15 @@ class NestCode:
                 body.scan_rows(s, inner, split)
             else:
                 body.scan(s)
+        return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
+
+    def _scatter(self, s: Scatter) -> Call:
+        """Stores in the order of loops, in parallel over the outermost one, if its order does not matter."""
+        body = Body(self)
+        loops = self.nest.loops
+        split = [v for v in loops[:1] if v not in s.ordered]
+        with body.split(loops, split):
+            body.scatter(s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
 

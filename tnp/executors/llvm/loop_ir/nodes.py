@@ -36,12 +36,14 @@ __all__ = [
     "Load",
     "Nest",
     "Number",
+    "Panels",
     "Parameter",
     "Position",
     "Positions",
     "Reduce",
     "Rows",
     "Scan",
+    "Scatter",
     "Size",
     "Skewed",
     "Statement",
@@ -50,13 +52,24 @@ __all__ = [
     "cost_of",
     "elements_in",
     "loads_in",
+    "order_of",
     "parts_of",
+    "product",
+    "reads_of",
     "show",
     "statements_of",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
 SizeOf: TypeAlias = Any
+
+
+def product(sizes: Iterable[SizeOf]) -> SizeOf:
+    """The product of sizes."""
+    result: Any = 1
+    for n in sizes:
+        result = result * n
+    return result
 
 
 def c_strides(shape: Sequence[SizeOf], itemsize: int) -> tuple[SizeOf, ...]:
@@ -79,6 +92,11 @@ class Buffer:
     shape: tuple[SizeOf, ...]
     role: str = "temporary"
     strides: tuple[int, ...] | None = None
+
+    @property
+    def bytes(self) -> SizeOf:
+        """What it takes."""
+        return product([*self.shape, self.dtype.itemsize])
 
     def offset(self, at: Sequence[Index]) -> Index:
         """How many bytes an element is from the first."""
@@ -215,9 +233,26 @@ class Positions:
     along: Var
 
 
-Statement: TypeAlias = "Store | Reduce | Scan | Positions"
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """``buffer[at] = value``, or with ``adds`` that added to what is there, where several points may have one place: the loops ``ordered``
+    go in their order. Alone in its nest."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    value: Expression
+    adds: bool
+    ordered: tuple[Var, ...]
+
+
+Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter"
 #: statements that run in the order of a loop
-ORDERED = (Scan, Positions)
+ORDERED = (Scan, Positions, Scatter)
+
+
+def order_of(s: Statement) -> tuple[Var, ...]:
+    """The loops that a statement goes through in their order."""
+    return (s.along,) if isinstance(s, (Scan, Positions)) else s.ordered if isinstance(s, Scatter) else ()
 
 
 @dataclass(eq=False)
@@ -239,6 +274,12 @@ class Rows:
 
     loops: tuple[Var, ...]
     nests: list[Nest]
+
+
+@dataclass(eq=False)
+class Panels(Rows):
+    """Nests that share the rows of a product of matrices, which the first of them is: the sum over its second loop of elements of one
+    matrix times those of another. The product is made by panels of rows."""
 
 
 @dataclass(eq=False)
@@ -346,6 +387,13 @@ def loads_in(x: Expression) -> Iterator[Load]:
     return (y for y in parts_of(x) if isinstance(y, Load))
 
 
+def reads_of(s: Statement) -> Iterator[Load]:
+    """What a statement reads: for its value, and for its place."""
+    yield from loads_in(s.value)
+    for x in elements_in(s.at):
+        yield from loads_in(x)
+
+
 # Printing
 
 
@@ -374,6 +422,8 @@ def _entry(entry: Entry) -> Iterator[str]:
     if isinstance(entry, Check):
         yield f"  refuse if {entry.buffer.name}[]"
     elif isinstance(entry, Rows):
+        if isinstance(entry, Panels):
+            yield "  by panels of rows"
         yield from (f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(entry.loops))
         for inner in entry.nests:
             yield from _nest(inner, 1 + len(entry.loops))
@@ -386,7 +436,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _nest(nest: Nest, depth: int) -> Iterator[str]:
-    ordered = [*nest.reduced, *(s.along for s in nest.statements if isinstance(s, ORDERED))]
+    ordered = [*nest.reduced, *(v for s in nest.statements for v in order_of(s))]
     for var in nest.loops:
         kind = "" if var in ordered else " parallel"
         yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
@@ -405,6 +455,8 @@ def _statement(s: Statement) -> str:
         return f"{s.buffer.name} = {s.along} where {_text(s.value)}"
     if isinstance(s, Scan):
         return f"{place} = {s.op} up to {s.along} of {_text(s.value)}"
+    if isinstance(s, Scatter):
+        return f"{place} {'+' if s.adds else ''}= {_text(s.value)}"
     return f"{place} = {_text(s.value)}" if isinstance(s, Store) else f"{place} {s.op}= {_text(s.value)}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.executors.llvm.loop_ir.dependence import conflicts, disjoint, distance, touched
-from tnp.executors.llvm.loop_ir.functions import product, typical
+from tnp.executors.llvm.loop_ir.functions import typical
 from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Reduce, Rows, Skewed, statements_of
 
 __all__ = ["bytes_of", "skew", "touched_by_both"]
@@ -76,5 +76,5 @@ def bytes_of(buffers: Sequence[Buffer]) -> Any:
     """The bytes of some buffers, an integer or an extent."""
     total: Any = 0
     for b in buffers:
-        total = product([*b.shape, b.dtype.itemsize]) + total
+        total = b.bytes + total
     return total

@@ -48,12 +48,13 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Reduce,
     Rows,
     Scan,
+    Scatter,
     Size,
     Skewed,
     Statement,
     Store,
-    loads_in,
     parts_of,
+    reads_of,
     show,
     statements_of,
 )
@@ -146,7 +147,7 @@ class _Verifier:
         here: list[Statement] = []
         for s in nest.statements:
             self._expression(s.value, loops)
-            for load in loads_in(s.value):
+            for load in reads_of(s):
                 self._read(load, here)
             self._place(s, nest.loops if s.buffer.role == "row" else loops)
             name = s.buffer.name
@@ -194,6 +195,11 @@ class _Verifier:
         elif isinstance(s, Scan):
             _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
             _check(s.along in loops, f"{name} is scanned along a loop that is not there")
+        if isinstance(s, Scatter):
+            _check(set(s.ordered) <= set(loops), f"{name} is scattered in the order of loops that are not there")
+            for i in s.at:
+                self._index(i, loops)
+            return
         if s.buffer.role == "point":
             _check(isinstance(s, Store) and not s.at, f"{name} is one value")
             return

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tnp.core import intervals, symbols
 from tnp.core.intervals import Linear
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Reduce, Scatter, Statement, reads_of
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Reduce, Scatter, Statement
 
 __all__ = [
     "At",
@@ -37,7 +37,7 @@ def touched(statements: Iterable[Statement]) -> tuple[set[Buffer], set[Buffer]]:
     reads, writes = set[Buffer](), set[Buffer]()
     for s in statements:
         writes.add(s.buffer)
-        reads.update(load.buffer for load in reads_of(s))
+        reads.update(load.buffer for load in s.reads)
     return reads, writes
 
 
@@ -45,10 +45,10 @@ def conflicts(first: Statement, second: Statement) -> Iterator[tuple[Buffer, At,
     """Of accesses of two statements to one buffer, one of them a write, the buffer and the positions."""
     if first.buffer is second.buffer:
         yield first.buffer, first.at, second.at
-    for load in reads_of(second):
+    for load in second.reads:
         if load.buffer is first.buffer:
             yield load.buffer, first.at, load.at
-    for load in reads_of(first):
+    for load in first.reads:
         if load.buffer is second.buffer:
             yield load.buffer, load.at, second.at
 
@@ -95,9 +95,7 @@ def is_in_place(s: Statement) -> bool:
     """Whether a statement reads of the buffer that it writes only the element of the same point."""
     is_ordered = isinstance(s, Scatter)  # an iteration before may have written there
     return all(
-        (load.at == s.at and not is_ordered) or disjoint(load.at, s.at)
-        for load in reads_of(s)
-        if load.buffer is s.buffer
+        (load.at == s.at and not is_ordered) or disjoint(load.at, s.at) for load in s.reads if load.buffer is s.buffer
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tnp.core import symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, told_apart
 from tnp.executors.llvm.loop_ir.functions import HINTS, Function
 from tnp.executors.llvm.loop_ir.memory import give_back, places_of, take
 from tnp.executors.llvm.loop_ir.nests import NestCode, RowsCode
@@ -68,18 +68,24 @@ class Interface:
     roots: Mapping[str, tuple[int, int | None, int]]
 
 
-def emit(kernel: Kernel, name: str, interface: Interface, attributes: str, *, fast: bool = False) -> str:
-    """The module of a kernel. It has two functions, ``name`` and ``name``:data:`SIZES`, as ``launcher.Spec`` describes them.
+def emit(
+    kernel: Kernel, name: str, interface: Interface, attributes: str, *, fast: bool = False, is_plain: bool = False
+) -> str:  # fmt: skip
+    """The module of a kernel. It has two functions, ``name`` and ``name``:data:`SIZES`, as ``launcher.Spec`` describes them. One that
+    ``is_plain`` is not to be optimized: it says nothing of its accesses, and its loops are as they are.
 
     Raises :class:`Refused` for a size that does not follow from the roots, and for reductions over loops in other orders than
     those that have code.
     """
-    return Module(kernel, name, interface, attributes, fast).emit()
+    return Module(kernel, name, interface, attributes, fast, is_plain).emit()
 
 
 class Module:
-    def __init__(self, kernel: Kernel, name: str, interface: Interface, attributes: str, fast: bool) -> None:
+    def __init__(
+        self, kernel: Kernel, name: str, interface: Interface, attributes: str, fast: bool, is_plain: bool
+    ) -> None:  # fmt: skip
         self.kernel = kernel
+        self.is_plain = is_plain
         self.name = name
         self.interface = interface
         self.attributes = attributes
@@ -112,6 +118,9 @@ class Module:
         return key
 
     def alias(self, buffer: Buffer) -> str:
+        """What an access tells LLVM: that its memory is no other's."""
+        if self.is_plain:
+            return ""
         count = len(self.scopes)
         own = self.scopes[buffer]
         return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
@@ -119,7 +128,7 @@ class Module:
     def hint(self, name: str) -> int:
         """The number of the metadata of a loop."""
         self.hints.append(HINTS[name])
-        return 2 + 3 * len(self.scopes) + 2 * len(self.hints)
+        return 2 + 3 * (0 if self.is_plain else len(self.scopes)) + 2 * len(self.hints)
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
@@ -215,12 +224,12 @@ class Module:
 
     def _scopes(self) -> str:
         """An alias scope for each buffer, and the list of all others; hints for loops."""
-        count = len(self.scopes)
+        count = 0 if self.is_plain else len(self.scopes)
         lines = ['!0 = distinct !{!0, !"memory"}']
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
         lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
         for i in range(count):
-            others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
+            others = ", ".join(f"!{1 + j}" for j in told_apart(i, count))
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
         for i, text in enumerate(self.hints, 1):
             number = 2 + 3 * count + 2 * i

@@ -42,7 +42,7 @@ class FusedRegion(NativeRegion):
         """The loops of each kernel, and what they store."""
         lines = []
         for key in self._specs:
-            kernel = None if self._is_quick() else self._kernel(key)
+            kernel = self._kernel(key)
             if kernel is not None:
                 strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
                 lines.append(f"kernel for strides {strides} ({kernel.cost():.3g} additions)")
@@ -71,11 +71,11 @@ class FusedRegion(NativeRegion):
         strides = self._strides(key)
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
         is_quick = self._is_quick()
-        kernel = None if is_quick else self._kernel(key)
+        kernel = self._kernel(key)
         if kernel is not None:
-            self.level = 1
+            self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
             interface = interface_of(kernel, self.region.inputs)
-            ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast)
+            ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)
             return spec, ir, kernel.cost() > RELEASE_COST
         plan = schedule(self.graph, strides, is_quick=is_quick)
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
@@ -87,10 +87,12 @@ class FusedRegion(NativeRegion):
     def _kernel(self, key: Any) -> Kernel | None:
         """The kernel for a kind of arguments; ``None`` if the loop IR has none."""
         try:
-            kernel, updates = kernel_of(self.graph, [p.name for p in self.region.inputs], self._strides(key))
+            names = [p.name for p in self.region.inputs]
+            is_quick = self._is_quick()
+            kernel, updates = kernel_of(self.graph, names, self._strides(key), is_quick=is_quick)
         except Refused:
             return None
-        return optimized(kernel) if updates == dict(self.updates) else None
+        return optimized(kernel, is_quick=is_quick) if updates == dict(self.updates) else None
 
     def _is_quick(self) -> bool:
         """Whether it is a part of a long program that computes little with each operation."""

@@ -31,7 +31,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Scatter,
     Statement,
     Store,
-    reads_of,
     statements_of,
 )
 
@@ -46,9 +45,7 @@ def share_rows(kernel: Kernel) -> Kernel:
             _add(done, nest)
         else:
             done.append(nest)
-    return _contracted(
-        Kernel(kernel.inputs, kernel.outputs, kernel.temporaries, kernel.numbers, [_merged(e) for e in done])
-    )
+    return _contracted(replace(kernel, nests=[_merged(e) for e in done]))
 
 
 def _add(done: list[Entry], nest: Nest) -> None:
@@ -169,7 +166,7 @@ def _contracted(kernel: Kernel) -> Kernel:
         for e in kernel.nests
     ]
     temporaries = [small[b][0] if b in small else b for b in kernel.temporaries]
-    return Kernel(kernel.inputs, kernel.outputs, temporaries, kernel.numbers, nests)
+    return replace(kernel, temporaries=temporaries, nests=nests)
 
 
 def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
@@ -179,7 +176,7 @@ def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
     writers = [s for n in using for s in n.statements if s.buffer is buffer]
     if len(using) > 1 or len(writers) > 1 or not isinstance(writers[0], Store):
         return False
-    loads = [load for s in using[0].statements for load in reads_of(s) if load.buffer is buffer]
+    loads = [load for s in using[0].statements for load in s.reads if load.buffer is buffer]
     return all(load.at == writers[0].at for load in loads)
 
 

@@ -10,7 +10,7 @@ the update and is used behind it is stored before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from tnp.core import symbols
@@ -70,6 +70,12 @@ SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
 
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
+#: operations between an element of what is stored and that of what it is computed from
+DEPTH = 60
+#: nests that a statement is tried to be part of
+TRIED = 32
+#: what costs nothing to compute again
+_FREE = frozenset(("number", "full", "empty", "iota", "copy", "input"))
 
 
 def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
@@ -115,19 +121,20 @@ def lowered(
 
 
 def kernel_of(
-    graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides] | None = None
+    graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides] | None = None, *, is_quick: bool = False
 ) -> tuple[Kernel, dict[int, int]]:
     """The kernel of a graph, whose inputs have ``names``, and which outputs are in the memory of which inputs.
 
-    ``strides`` say how values lie in memory, and so in which order loops go; C order without.
+    ``strides`` say how values lie in memory, and so in which order loops go; C order without. One that ``is_quick`` is made in less
+    time, and stores more.
     """
     separate_outputs(graph)
-    lowering = _Lowering(graph, names, strides or {})
+    lowering = _Lowering(graph, names, strides or {}, is_quick)
     return lowering.kernel, lowering.updates
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides]) -> None:
+    def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides], is_quick: bool) -> None:
         self.graph = graph
         self.strides = strides
         self.kernel = Kernel()
@@ -175,10 +182,15 @@ class _Lowering:
         for node in early:
             if node not in self.stored:
                 self._store(node)
-        self._store_what_repeats(graph)
-        self._store_what_is_scattered()
-        self._store_what_costs(graph)
+        self._store_what_is_deep(used)
+        if is_quick:
+            self._store_what_is_read_in_places(used)
+        else:
+            self._store_what_repeats(graph)
+            self._store_what_is_scattered()
+            self._store_what_costs(used)
         self._store_what_updates_overwrite()
+        self.kernel.undefined = {self.stored[n] for n in self.stored if n.op == "empty"}
         kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
         is_unchecked = bool(graph.errors)
         for node in sorted(kept, key=lambda n: n.position):
@@ -306,19 +318,35 @@ class _Lowering:
             if node not in self.stored and node.shape and self._cost_of(node) > RECOMPUTE:
                 self._store(node)
 
-    def _store_what_costs(self, graph: Graph) -> None:
-        """Stores what several statements of other domains, or reductions, would compute again."""
-        for node in reversed(graph.nodes):
-            if (
-                node in self.stored
-                or isinstance(node, View)
-                or not node.shape
-                or node.op in ("full", "iota", "empty", "number")
-            ):
-                continue
-            users = [root for root in self.stored if root.op != "input" and node in self._inline(root)]
-            if len(users) > 1 and self._cost_of(node) > RECOMPUTE:
+    def _store_what_costs(self, used: Container[Node]) -> None:
+        """Stores what several statements of other domains, or reductions, would compute again. Of the last value first: what is computed of
+        it is known then."""
+        #: of each value, the statements that compute it, as bits
+        users: dict[Node, int] = {}
+        for number, node in enumerate(sorted(self.graph.nodes, key=lambda n: -n.position)):
+            found = 0
+            for c in self.consumers.get(node, ()):
+                found |= users.get(c, 0)
+            several = found & (found - 1) and node in used and node not in self.stored and node.shape
+            if several and not isinstance(node, View) and node.op not in _FREE and self._cost_of(node) > RECOMPUTE:
                 self._store(node)
+            users[node] = 1 << number if node in self.stored else found
+
+    def _store_what_is_deep(self, used: Container[Node]) -> None:
+        """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
+        depth: dict[Node, int] = {}
+        for node in sorted(self.graph.nodes, key=lambda n: n.position):
+            depth[node] = 1 + max((depth.get(n, 0) for n in node.sources if n not in self.stored), default=0)
+            if depth[node] > DEPTH and node.shape and node in used and node not in self.stored:
+                self._store(node)
+
+    def _store_what_is_read_in_places(self, used: Container[Node]) -> None:
+        """Stores values that are read through views and more than once, without weighing what that costs."""
+        for node in self.graph.nodes:
+            readers = self.consumers.get(node, ())
+            if len(readers) > 1 and node.shape and node in used and node not in self.stored and node.op not in _FREE:
+                if not isinstance(node, View) and any(isinstance(r, View) for r in readers):
+                    self._store(node)
 
     def _cost_of(self, node: Node) -> float:
         """What it costs to compute an element from what is stored, in additions."""
@@ -349,7 +377,7 @@ class _Lowering:
             return
         dims = [d for d in self._axes(node, domain) if domain[d] != 1]
         reads, writes = {self.stored[n] for n in self._reads(node)}, self.stored[node]
-        for nest in reversed(self.kernel.nests):
+        for nest in self.kernel.nests[: -TRIED - 1 : -1]:
             if not isinstance(nest, Nest):
                 break
             if self._joins(nest, node, domain, dims):

@@ -26,7 +26,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
     cost_of,
     parts_of,
     product,
-    reads_of,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class NestCode:
     def _accesses(self) -> Iterator[Index]:
         for s in self.statements:
             yield self.offset(s.buffer, s.at)
-            for load in reads_of(s):
+            for load in s.reads:
                 yield self.offset(load.buffer, load.at)
             for x in parts_of(s.value):
                 if isinstance(x, Position):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from tnp.core.dtypes import DType
@@ -55,7 +56,6 @@ __all__ = [
     "order_of",
     "parts_of",
     "product",
-    "reads_of",
     "show",
     "statements_of",
 ]  # fmt: skip
@@ -190,8 +190,21 @@ class Element(Atom):
         return _text(self.x)
 
 
+class _Statement:
+    value: Expression
+    at: tuple[Index, ...]
+
+    @cached_property
+    def reads(self) -> tuple[Load, ...]:
+        """What it reads: for its value, and for its place."""
+        found = dict.fromkeys(loads_in(self.value))
+        for x in elements_in(self.at):
+            found.update(dict.fromkeys(loads_in(x)))
+        return tuple(found)
+
+
 @dataclass(frozen=True, eq=False)
-class Store:
+class Store(_Statement):
     """``buffer[at] = value``. Its loops go over all elements of the buffer, or over those of a part, which it updates."""
 
     buffer: Buffer
@@ -200,7 +213,7 @@ class Store:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduce:
+class Reduce(_Statement):
     """``buffer[at] = op(buffer[at], value)`` over the loops ``over``, from the neutral element on; ``op`` is a row of the table
     of reductions."""
 
@@ -212,7 +225,7 @@ class Reduce:
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class Scan(_Statement):
     """``buffer[at]`` is the reduction ``op`` of the values up to this point of the loop ``along``, in their order. Alone in its nest."""
 
     buffer: Buffer
@@ -223,7 +236,7 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class Positions:
+class Positions(_Statement):
     """``buffer`` is the positions of the loop ``along`` at which ``value``, a bool, is true, from ``at`` on. One element behind its end
     may be written, too. Alone in its nest."""
 
@@ -234,7 +247,7 @@ class Positions:
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class Scatter(_Statement):
     """``buffer[at] = value``, or with ``adds`` that added to what is there, where several points may have one place: the loops ``ordered``
     go in their order. Alone in its nest."""
 
@@ -332,6 +345,8 @@ class Kernel:
     temporaries: list[Buffer] = field(default_factory=list)
     numbers: list[Parameter] = field(default_factory=list)
     nests: list[Entry] = field(default_factory=list)
+    #: memory whose elements may be anything before they are written
+    undefined: set[Buffer] = field(default_factory=set)
 
     def cost(self) -> float:
         """What a call costs, in additions, where sizes are known."""
@@ -385,13 +400,6 @@ def elements_in(at: Iterable[Index]) -> list[Expression]:
 def loads_in(x: Expression) -> Iterator[Load]:
     """The loads of an expression."""
     return (y for y in parts_of(x) if isinstance(y, Load))
-
-
-def reads_of(s: Statement) -> Iterator[Load]:
-    """What a statement reads: for its value, and for its place."""
-    yield from loads_in(s.value)
-    for x in elements_in(s.at):
-        yield from loads_in(x)
 
 
 # Printing

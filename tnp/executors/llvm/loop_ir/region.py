@@ -123,9 +123,10 @@ def interface_of(
     return Interface([*slots, *kernel.outputs], len(slots), roots or {})
 
 
-def optimized(kernel: Kernel) -> Kernel:
-    """The kernel after all passes."""
-    return checked(skew(share_rows(checked(kernel))))
+def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
+    """The kernel after all passes; of one that ``is_quick``, after those that are."""
+    shared = share_rows(checked(kernel))
+    return checked(shared if is_quick else skew(shared))
 
 
 def checked(kernel: Kernel) -> Kernel:

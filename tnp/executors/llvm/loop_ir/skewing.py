@@ -8,6 +8,7 @@ reads. So one loop runs both, the second nest some rows behind the first. The co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tnp.core import dtypes
@@ -32,7 +33,7 @@ def skew(kernel: Kernel) -> Kernel:
         else:
             entries[-1] = made
             rows.append(made.made)
-    return Kernel(kernel.inputs, kernel.outputs, [*kernel.temporaries, *rows], kernel.numbers, entries)
+    return replace(kernel, temporaries=[*kernel.temporaries, *rows], nests=entries)
 
 
 def _together(first: Entry, second: Entry, number: int) -> Skewed | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import At
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of, reads_of
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
 from tnp.runtime import engine
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ UNROLLED = 8
 
 def vector_length(statements: Sequence[Statement]) -> int:
     """Elements of a vector: the widest type in memory says how many are in one."""
-    memory = {s.buffer for s in statements} | {load.buffer for s in statements for load in reads_of(s)}
+    memory = {s.buffer for s in statements} | {load.buffer for s in statements for load in s.reads}
     widest = max(b.dtype.itemsize // (2 if b.dtype.kind == "c" else 1) for b in memory)
     return int(engine.target().vector_bits // (8 * widest))
 
@@ -63,7 +63,7 @@ def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
         return None
     vector = vector_length(statements)
     vectors = 1
-    if any(_is_apart(body, load, var) for s in statements for load in reads_of(s)):
+    if any(_is_apart(body, load, var) for s in statements for load in s.reads):
         return _Strip(vector, APART)
     if cost_of(statements) <= CHEAP:
         most = max(1, ACCUMULATORS // len(reductions)) if reductions else INTERLEAVED
@@ -89,7 +89,7 @@ def _may_repeat(statements: Sequence[Statement]) -> bool:
     written: dict[Buffer, At] = {}
     every = {s.buffer for s in statements}
     for s in statements:
-        if any(load.buffer in every and load.at != written.get(load.buffer) for load in reads_of(s)):
+        if any(load.buffer in every and load.at != written.get(load.buffer) for load in s.reads):
             return False
         if isinstance(s, Store):
             written[s.buffer] = s.at
@@ -101,7 +101,7 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write)
     statements = body.statements
     strip = _strip_of(body, var, typical)
     count = body.code.arithmetic("sub", end, begin)
-    if strip is None or (count.isdigit() and int(count) <= UNROLLED):
+    if strip is None or body.module.is_plain or (count.isdigit() and int(count) <= UNROLLED):
         with body.loop(var, begin, end):
             write(None)
         return

@@ -7,6 +7,7 @@ nest may share loops with an earlier one if every dependence between them stays 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched

@@ -58,6 +58,9 @@ class Interpreter:
             for nest in self.kernel.nests:
                 if isinstance(nest, nodes.Check):
                     assert not self.memory[nest.buffer], "the kernel refuses its arguments"
+                elif isinstance(nest, nodes.Swept):
+                    for part in nest.parts:
+                        self.entry(part, part.loops, {})
                 elif isinstance(nest, nodes.Skewed):
                     self.skewed(nest)
                 else:

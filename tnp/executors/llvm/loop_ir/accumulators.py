@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes
@@ -24,13 +25,17 @@ POSITIONS_OF = frozenset(("argmax", "argmin"))
 class Accumulator:
     """``count`` accumulators of a reduction's values, which start from what is neutral. Half precision is accumulated in single."""
 
-    def __init__(self, body: Body, s: Reduce, count: int = 1) -> None:
+    def __init__(self, body: Body, s: Reduce, count: int = 1, slots: Sequence[str] | None = None) -> None:
         self.body = body
         self.s = s
         self.dtype, self.identity, self.types = self._kind()
         #: in memory a bool is a byte; of one accumulator, a register
-        self.in_memory = ["i8" if t == "i1" and count > 1 else t for t in self.types]
-        self.slots = [body.head.code.op(f"alloca [{count} x {t}], align 64") for t in self.in_memory]
+        self.in_memory = ["i8" if t == "i1" and count != 1 else t for t in self.types]
+        self.slots = (
+            list(slots[: len(self.types)])
+            if slots is not None
+            else [body.head.code.op(f"alloca [{count} x {t}], align 64") for t in self.in_memory]
+        )
 
     def _kind(self) -> tuple[DType, Any, list[str]]:
         """The dtype, what is neutral, and the types of the parts in memory."""
@@ -127,9 +132,9 @@ class _ArgAccumulator(Accumulator):
         return self.get(i)[1]
 
 
-def accumulator(body: Body, s: Reduce, count: int = 1) -> Accumulator:
-    """``count`` accumulators of a reduction."""
-    return (_ArgAccumulator if s.op in POSITIONS_OF else Accumulator)(body, s, count)
+def accumulator(body: Body, s: Reduce, count: int = 1, slots: Sequence[str] | None = None) -> Accumulator:
+    """``count`` accumulators of a reduction, on the stack or where ``slots`` say, a row for each part of a value."""
+    return (_ArgAccumulator if s.op in POSITIONS_OF else Accumulator)(body, s, count, slots)
 
 
 def _squared(x: Expression) -> Expression | None:

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tnp.core import intervals, symbols
 from tnp.core.intervals import Linear
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Reduce, Scatter, Statement
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Check, Entry, Reduce, Scatter, Statement, statements_of
 
 __all__ = [
     "At",
+    "conflict",
     "conflicts",
     "disjoint",
     "distance",
@@ -39,6 +40,14 @@ def touched(statements: Iterable[Statement]) -> tuple[set[Buffer], set[Buffer]]:
         writes.add(s.buffer)
         reads.update(load.buffer for load in s.reads)
     return reads, writes
+
+
+def conflict(earlier: Entry, later: Entry) -> bool:
+    """Whether the order of two entries of a kernel may matter."""
+    if isinstance(earlier, Check) or isinstance(later, Check):
+        return True
+    (read, written), (reads, writes) = touched(statements_of(earlier)), touched(statements_of(later))
+    return bool(written & (reads | writes) or read & writes)
 
 
 def conflicts(first: Statement, second: Statement) -> Iterator[tuple[Buffer, At, At]]:

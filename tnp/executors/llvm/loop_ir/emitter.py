@@ -27,9 +27,11 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Panels,
     Rows,
     Skewed,
+    Swept,
 )
 from tnp.executors.llvm.loop_ir.panels import PanelsCode
 from tnp.executors.llvm.loop_ir.skewed import SkewedCode
+from tnp.executors.llvm.loop_ir.swept import SweptCode
 from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["COUNT", "Interface", "Module", "emit"]
@@ -140,6 +142,8 @@ class Module:
                 calls += PanelsCode(self, entry).calls()
             elif isinstance(entry, Rows):
                 calls.append(RowsCode(self, entry).rows())
+            elif isinstance(entry, Swept):
+                calls += SweptCode(self, entry).calls()
             elif isinstance(entry, Skewed):
                 calls.append(SkewedCode(self, entry))
             else:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tnp.executors.llvm.index import Atom, Index, Part, Var
-from tnp.executors.llvm.loop_ir.dependence import may_share_a_point, may_share_loops, touched
+from tnp.executors.llvm.loop_ir.dependence import conflict, may_share_a_point, may_share_loops, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Apply,
@@ -35,7 +35,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     statements_of,
 )
 
-__all__ = ["share_rows"]
+__all__ = ["renamed", "share_rows"]
 
 
 def share_rows(kernel: Kernel) -> Kernel:
@@ -62,15 +62,9 @@ def _add(done: list[Entry], nest: Nest) -> None:
             names = dict(zip(nest.loops, earlier.loops))
             earlier.nests.append(_Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
             return
-        if _conflict(earlier, nest):
+        if conflict(earlier, nest):
             break
     done.append(nest)
-
-
-def _conflict(earlier: Nest | Rows, nest: Nest | Rows) -> bool:
-    """Whether the order of two nests may matter."""
-    (read, written), (reads, writes) = touched(statements_of(earlier)), touched(statements_of(nest))
-    return bool(written & (reads | writes) or read & writes)
 
 
 def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
@@ -111,7 +105,7 @@ def _merged(entry: Entry) -> Entry:
             if joined is not None:
                 nests[i] = joined
                 break
-            if _conflict(nests[i], nest):
+            if conflict(nests[i], nest):
                 nests.append(nest)
                 break
         else:
@@ -179,6 +173,14 @@ def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
         return False
     loads = [load for s in using[0].statements for load in s.reads if load.buffer is buffer]
     return all(load.at == writers[0].at for load in loads)
+
+
+def renamed(entry: Nest | Rows, names: Mapping[Var, Var]) -> Nest | Rows:
+    """The same with other loop variables."""
+    renaming = _Renaming(names, {})
+    if isinstance(entry, Nest):
+        return renaming.nest(entry)
+    return type(entry)(tuple(map(renaming._var, entry.loops)), [renaming.nest(n) for n in entry.nests])
 
 
 class _Renaming:

@@ -23,9 +23,11 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Scan,
     Scatter,
     Statement,
+    Swept,
     cost_of,
     parts_of,
     product,
+    statements_of,
 )
 
 if TYPE_CHECKING:
@@ -60,15 +62,13 @@ class Call:
 class NestCode:
     """The functions of one nest. With ``keeps_first``, its outermost loop is not one with those inside of it."""
 
-    def __init__(self, module: Module, nest: Nest | Rows, *, keeps_first: bool = False) -> None:
+    def __init__(self, module: Module, nest: Nest | Rows | Swept, *, keeps_first: bool = False) -> None:
         self.module = module
         self.nest = nest
-        self.statements: list[Statement] = (
-            [s for inner in nest.nests for s in inner.statements] if isinstance(nest, Rows) else nest.statements
-        )
+        self.statements: list[Statement] = list(statements_of(nest))
         self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
         self.inner: list[Var] = []
-        self.over: set[Var] = set() if isinstance(nest, Rows) else set(nest.reduced)
+        self.over: set[Var] = set(nest.reduced) if isinstance(nest, Nest) else set()
         #: loops that are one, by the variable of the innermost, with their number of iterations
         apart = 1 if keeps_first else 0
         kept = [(v, v.limit) for v in nest.loops[:apart]]
@@ -150,9 +150,26 @@ class NestCode:
         if not self.runs:
             body.run()
             return self._call(body, 1, [])
-        (_, count), *others = self.runs
+        (var, count), *others = self.runs
+        if not others and isinstance(count, int) and not self.module.is_plain:
+            return self._parts(body, var, count)
         body.points(self.runs, "%begin", "%end")
         return self._call(body, count, [n for _, n in others])
+
+    def _parts(self, body: Body, var: Var, count: int) -> Call:
+        """All elements of one loop of known length, in parallel over parts of it that have one length."""
+        length, parts = strips.parts_of(self.statements, count)
+        is_even = parts * length == count or strips.may_repeat(self.statements)
+        with body.plain_loop("%begin", "%end") as part:
+            begin = "0" if parts == 1 else body.code.arithmetic("mul", part, str(length))
+            if parts * length != count and is_even:
+                begin = extreme(body.code, "smin", begin, str(count - length))
+            end = body.code.arithmetic("add", begin, str(length))
+            if is_even:
+                strips.emit(body, var, begin, end, length, body.run, str(length))
+            else:
+                strips.emit(body, var, begin, extreme(body.code, "smin", end, str(count)), length, body.run)
+        return self._call(body, parts, [length])
 
     def _rows(self) -> Call:
         """Reductions over the inner loops, in parallel over the outermost one."""
@@ -273,6 +290,21 @@ class NestCode:
             body.scatter(s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
+    def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:
+        """A nest in an iteration of the shared loops."""
+        reduced = [r for r in runs if r[0] in nest.reduced]
+        if not reduced:
+            body.points(runs)
+        elif runs[-1] in reduced:
+            with body.nested([r for r in runs if r not in reduced]):
+                body.reset()
+                body.points(reduced)
+                body.keep()
+        else:
+            columns = Columns(nest.statements, runs)
+            with body.nested(columns.kept), columns.each_tile(body) as tile:
+                columns.emit(body, tile)
+
 
 class RowsCode(NestCode):
     """The function of nests that share loops, in parallel over the outermost one."""
@@ -294,21 +326,6 @@ class RowsCode(NestCode):
                 cost = cost + product([cost_of(nest.statements), *(n for _, n in runs)])
         body.free_rows()
         return self._call(body, count, [n for _, n in others], cost)
-
-    def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:
-        """A nest in an iteration of the shared loops."""
-        reduced = [r for r in runs if r[0] in nest.reduced]
-        if not reduced:
-            body.points(runs)
-        elif runs[-1] in reduced:
-            with body.nested([r for r in runs if r not in reduced]):
-                body.reset()
-                body.points(reduced)
-                body.keep()
-        else:
-            columns = Columns(nest.statements, runs)
-            with body.nested(columns.kept), columns.each_tile(body) as tile:
-                columns.emit(body, tile)
 
 
 class Columns:
@@ -405,6 +422,15 @@ class Columns:
         self.over(body, tile, write)
 
 
+def block_rows(function: Function, rows: Any) -> tuple[str, str]:
+    """The rows of a block, and how many blocks there are: by the number of rows alone."""
+    code, count = function.code, function.size(rows)
+    enough = code.arithmetic("udiv", code.arithmetic("add", count, str(ROW_BLOCKS - 1)), str(ROW_BLOCKS))
+    length = extreme(code, "smax", enough, str(ROWS))
+    up = code.arithmetic("add", count, code.arithmetic("sub", length, "1"))
+    return length, code.arithmetic("udiv", up, length)
+
+
 class RowBlocks:
     """Blocks of the rows of columns, of which each has sums of its own. How long they are depends on the number of rows alone."""
 
@@ -414,17 +440,9 @@ class RowBlocks:
         blocks = min(ROW_BLOCKS, rows // ROWS + 1) if isinstance(rows, int) else ROW_BLOCKS
         self.keys = [module.scratch(product([columns.count, blocks * SLOT_BYTES])) for _ in columns.reductions]
 
-    def _blocks(self, function: Function) -> tuple[str, str]:
-        """The rows of a block, and how many blocks there are."""
-        code, rows = function.code, function.size(self.rows)
-        enough = code.arithmetic("udiv", code.arithmetic("add", rows, str(ROW_BLOCKS - 1)), str(ROW_BLOCKS))
-        length = extreme(code, "smax", enough, str(ROWS))
-        up = code.arithmetic("add", rows, code.arithmetic("sub", length, "1"))
-        return length, code.arithmetic("udiv", up, length)
-
     def range(self, body: Body, block: str) -> tuple[str, str]:
         """The rows of a block."""
-        length, _ = self._blocks(body.head)
+        length, _ = block_rows(body.head, self.rows)
         begin = body.code.arithmetic("mul", block, length)
         return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(self.rows))
 
@@ -449,7 +467,7 @@ class RowBlocks:
         name = body.finish()
 
         def call(function: Function) -> None:
-            length, blocks = self._blocks(function)
+            length, blocks = block_rows(function, self.rows)
             function.call(name, blocks, function.code.arithmetic("mul", function.size(cost), length))
 
         return call
@@ -457,7 +475,7 @@ class RowBlocks:
     def ending(self, body: Body) -> Call:
         """The function that adds up the sums of all blocks, tile by tile."""
         columns = self.columns
-        _, blocks = self._blocks(body.head)
+        _, blocks = block_rows(body.head, self.rows)
         with body.plain_loop("%begin", "%end") as tile:
             columns.reset(body, tile)
             with body.plain_loop("0", blocks) as block:

@@ -49,6 +49,7 @@ __all__ = [
     "Skewed",
     "Statement",
     "Store",
+    "Swept",
     "c_strides",
     "cost_of",
     "elements_in",
@@ -307,6 +308,19 @@ class Skewed:
     made: Buffer
 
 
+@dataclass(eq=False)
+class Swept:
+    """Nests whose outermost loop is ``rows``, which they share: each row goes through all of them in order. Some add rows up."""
+
+    rows: Var
+    parts: list[Nest | Rows]
+
+    @property
+    def loops(self) -> tuple[Var, ...]:
+        """The loop that is shared."""
+        return (self.rows,)
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
     """The kernel ends here, and refuses its arguments, if ``buffer``, a bool, is true. Nothing of the caller's has been written."""
@@ -314,15 +328,19 @@ class Check:
     buffer: Buffer
 
 
-Entry: TypeAlias = "Nest | Rows | Skewed | Check"
+Entry: TypeAlias = "Nest | Rows | Skewed | Swept | Check"
 
 
-def statements_of(entry: Nest | Rows | Skewed) -> Iterator[Statement]:
+def statements_of(entry: Nest | Rows | Skewed | Swept) -> Iterator[Statement]:
     """The statements of nests, in order."""
     if isinstance(entry, Nest):
         yield from entry.statements
         return
-    for nest in entry.nests if isinstance(entry, Rows) else (entry.first, entry.second):
+    if isinstance(entry, Swept):
+        parts: Iterable[Nest | Rows] = entry.parts
+    else:
+        parts = entry.nests if isinstance(entry, Rows) else (entry.first, entry.second)
+    for nest in parts:
         yield from statements_of(nest)
 
 
@@ -358,7 +376,9 @@ class Kernel:
         return [*self.inputs, *self.outputs, *self.temporaries]
 
 
-def _cost(entry: Nest | Rows | Skewed, times: int) -> float:
+def _cost(entry: Nest | Rows | Skewed | Swept, times: int) -> float:
+    if isinstance(entry, Swept):
+        return sum(_cost(part, times) for part in entry.parts)
     if isinstance(entry, Skewed):
         return _cost(entry.first, times) + _cost(entry.second, times)
     points = math.prod(v.limit for v in entry.loops) * times
@@ -435,6 +455,11 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from (f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(entry.loops))
         for inner in entry.nests:
             yield from _nest(inner, 1 + len(entry.loops))
+    elif isinstance(entry, Swept):
+        for i, part in enumerate(entry.parts):
+            if i:
+                yield "  in the same sweep over the rows"
+            yield from _entry(part)
     elif isinstance(entry, Skewed):
         yield from _entry(entry.first)
         yield f"  row j of the following after row j + {entry.high} of that"

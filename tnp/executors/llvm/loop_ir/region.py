@@ -21,6 +21,7 @@ from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.skewing import skew
+from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
@@ -126,7 +127,7 @@ def interface_of(
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
     shared = share_rows(checked(kernel))
-    return checked(shared if is_quick else skew(shared))
+    return checked(shared if is_quick else sweep(skew(shared)))
 
 
 def checked(kernel: Kernel) -> Kernel:

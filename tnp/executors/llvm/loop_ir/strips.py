@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import At
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
@@ -20,7 +21,7 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns"]
+__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -36,6 +37,9 @@ APART = 2
 COLUMN_VECTORS = 2
 #: iterations of the loop that takes several vectors at a time, at least
 TIMES = 8
+#: iterations of a part of a loop, at most, and what the time of one comes to where fewer vectors are taken at a time
+CHUNK = 4096
+SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
 #: iterations of a loop that is written out
 UNROLLED = 8
 
@@ -84,7 +88,7 @@ def _may_reorder(s: Reduce) -> bool:
     return s.op in IDEMPOTENT or (s.op == "sum" and s.buffer.dtype.kind in "fiu")
 
 
-def _may_repeat(statements: Sequence[Statement]) -> bool:
+def may_repeat(statements: Sequence[Statement]) -> bool:
     """Whether iterations may be run twice, if reductions take the neutral element then: what they write is not what they read before."""
     written: dict[Buffer, At] = {}
     every = {s.buffer for s in statements}
@@ -96,17 +100,63 @@ def _may_repeat(statements: Sequence[Statement]) -> bool:
     return True
 
 
-def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write) -> None:
-    """The innermost loop of a nest over ``var``."""
+def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write, count: str = "") -> None:
+    """The innermost loop of a nest over ``var``, which has ``count`` iterations, if that is known."""
     statements = body.statements
     strip = _strip_of(body, var, typical)
-    count = body.code.arithmetic("sub", end, begin)
+    code = body.code
+    count = count or code.arithmetic("sub", end, begin)
+    if strip is not None and not body.module.is_plain and count.isdigit() and int(count) > UNROLLED:
+        vectors, rest = divmod(int(count), strip.vector)
+        if not rest:  # they fill the loop
+            most = next(n for n in (8, 4, 2, 1) if n <= strip.vectors and vectors % n == 0)
+            with body.counted(var, begin, count, f"{most} vectors"):
+                write(None)
+            return
+        if begin == "0" and not any(isinstance(s, Reduce) for s in statements) and may_repeat(statements):
+            length, parts = parts_of(statements, int(count))
+            if parts > 1:
+                with body.plain_loop("0", str(parts)) as k:
+                    first = extreme(code, "smin", code.arithmetic("mul", k, str(length)), str(int(count) - length))
+                    emit(body, var, first, code.arithmetic("add", first, str(length)), typical, write, str(length))
+                return
     if strip is None or body.module.is_plain or (count.isdigit() and int(count) <= UNROLLED):
         with body.loop(var, begin, end):
             write(None)
         return
     masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
-    _emit(body, var, begin, count, strip, write, overlaps=_may_repeat(statements), masks=masks)
+    _emit(body, var, begin, count, strip, write, overlaps=may_repeat(statements), masks=masks)
+
+
+def emit_rows(body: Body, var: Var, begin: str, end: str, write: Write) -> None:
+    """An innermost loop over reductions of several rows, whose sums are independent: LLVM is not to interleave vectors of each."""
+    strip = _Strip(vector_length(body.statements), 1)
+    masks = any(s.op not in IDEMPOTENT for s in body.reductions())
+    overlaps = all(map(_may_reorder, body.reductions()))
+    _emit(body, var, begin, body.code.arithmetic("sub", end, begin), strip, write, overlaps=overlaps, masks=masks)
+
+
+def parts_of(statements: Sequence[Statement], count: int) -> tuple[int, int]:
+    """How a loop of stores with so many iterations is cut into parts of one length, and into how many; the last one begins early where
+    they do not fill the loop. One part, if that cannot be."""
+    vector = vector_length(statements)
+    if count % vector == 0 and count <= CHUNK:
+        return count, 1
+    step = INTERLEAVED * vector
+    even = min(range(CHUNK, CHUNK // 4, -step), key=lambda length: count % length)
+    if count > CHUNK and count % even == 0:
+        return even, count // even
+    if count <= vector or not may_repeat(statements):
+        return min(count, CHUNK), -(-count // CHUNK)
+    fewest = max(2, -(-count // CHUNK))
+    found = []
+    for vectors, slower in SLOWER.items():
+        for parts in (fewest, fewest + 1):
+            length = -(-count // (parts * vectors * vector)) * vectors * vector
+            if length <= count:
+                number = -(-count // length)
+                found.append((number * (length * slower + vector), length, number))
+    return min(found)[1:]
 
 
 def emit_columns(

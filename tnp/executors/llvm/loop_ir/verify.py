@@ -53,6 +53,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Skewed,
     Statement,
     Store,
+    Swept,
     parts_of,
     show,
     statements_of,
@@ -96,6 +97,8 @@ class _Verifier:
             if isinstance(nest, Check):
                 _check(nest.buffer in self.made and nest.buffer.dtype is dtypes.bool8, "a check of what is no bool")
                 _check(not self.written, f"{self.written} are written before a check")
+            elif isinstance(nest, Swept):
+                self._swept(nest)
             elif isinstance(nest, Skewed):
                 self._skewed(nest)
             else:
@@ -108,6 +111,18 @@ class _Verifier:
             self._rows(entry)
         else:
             self._nest(entry, ())
+
+    def _swept(self, swept: Swept) -> None:
+        """As one behind the other, and where two access one element, in one row."""
+        for i, part in enumerate(swept.parts):
+            _check(part.loops[:1] == (swept.rows,), "a nest is not one of rows")
+            self._entry(part)
+            for earlier in swept.parts[:i]:
+                for a in statements_of(earlier):
+                    for b in statements_of(part):
+                        for buffer, at, other in conflicts(a, b):
+                            fits = disjoint(at, other) or distance(at, other, swept.rows, swept.rows) == 0
+                            _check(fits, f"{buffer.name} is used in other rows of a sweep")
 
     def _skewed(self, skewed: Skewed) -> None:
         """As one behind the other, and where both access one element, at a distance of rows that is allowed."""

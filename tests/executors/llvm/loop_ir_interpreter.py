@@ -58,6 +58,10 @@ class Interpreter:
             for nest in self.kernel.nests:
                 if isinstance(nest, nodes.Check):
                     assert not self.memory[nest.buffer], "the kernel refuses its arguments"
+                elif isinstance(nest, nodes.Moments):
+                    self.nest(nest.first, {})
+                elif isinstance(nest, nodes.Centered):
+                    self.nest(nodes.Nest(nest.moments.first.loops, [nest.moments.squares]), {})
                 elif isinstance(nest, nodes.Swept):
                     for part in nest.parts:
                         self.entry(part, part.loops, {})

@@ -19,11 +19,14 @@ from tnp.executors.llvm.any_size import SIZES
 from tnp.executors.llvm.code import Code, told_apart
 from tnp.executors.llvm.loop_ir.functions import HINTS, Function
 from tnp.executors.llvm.loop_ir.memory import give_back, places_of, take
+from tnp.executors.llvm.loop_ir.moments_code import MomentsCode
 from tnp.executors.llvm.loop_ir.nests import NestCode, RowsCode
 from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
+    Centered,
     Check,
     Kernel,
+    Moments,
     Panels,
     Rows,
     Skewed,
@@ -105,6 +108,8 @@ class Module:
         #: memory of entries for themselves: keys, sizes, and the numbers of the entries
         self.scratches: list[tuple[str, Any, int]] = []
         self.entry = 0
+        #: those that stay
+        self.kept: set[str] = set()
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
@@ -117,6 +122,12 @@ class Module:
         key = f"scratch {len(self.scratches)}"
         self.scratches.append((key, size, self.entry))
         self.word(key)
+        return key
+
+    def keep(self, size: Any) -> str:
+        """The same for all entries from that on."""
+        key = self.scratch(size)
+        self.kept.add(key)
         return key
 
     def alias(self, buffer: Buffer) -> str:
@@ -134,6 +145,7 @@ class Module:
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
+        moments: dict[Moments, MomentsCode] = {}
         for number, entry in enumerate(self.kernel.nests):
             self.entry = number
             if isinstance(entry, Check):
@@ -142,6 +154,11 @@ class Module:
                 calls += PanelsCode(self, entry).calls()
             elif isinstance(entry, Rows):
                 calls.append(RowsCode(self, entry).rows())
+            elif isinstance(entry, Moments):
+                moments[entry] = MomentsCode(self, entry)
+                calls += moments[entry].calls()
+            elif isinstance(entry, Centered):
+                calls += moments[entry.moments].centered()
             elif isinstance(entry, Swept):
                 calls += SweptCode(self, entry).calls()
             elif isinstance(entry, Skewed):
@@ -160,7 +177,9 @@ class Module:
             function.set_word(i, code.op(f"load i64, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}"))
         self._set_roots(function)
         function.set_word(self.failed, "0")
-        taken = take(function, places_of(self.kernel, self.scratches))
+        last = len(self.kernel.nests)
+        scratches = [(key, size, i, last if key in self.kept else i) for key, size, i in self.scratches]
+        taken = take(function, places_of(self.kernel, scratches))
         for call in calls:
             call(function)
         code.line("br label %leave")

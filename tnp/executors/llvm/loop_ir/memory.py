@@ -39,8 +39,8 @@ class Place:
     keys: list[Any] = field(default_factory=list)
 
 
-def places_of(kernel: Kernel, scratches: Iterable[tuple[Any, Any, int]]) -> list[Place]:
-    """The places for a kernel's temporaries, and for ``scratches``: of each its key, its size, and the entry that uses it."""
+def places_of(kernel: Kernel, scratches: Iterable[tuple[Any, Any, int, int]]) -> list[Place]:
+    """The places for a kernel's temporaries, and for ``scratches``: of each its key, its size, and the first and the last entry that use it."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     for i, entry in enumerate(kernel.nests):
@@ -49,7 +49,7 @@ def places_of(kernel: Kernel, scratches: Iterable[tuple[Any, Any, int]]) -> list
             first.setdefault(b, i)
             last[b] = i
     wanted = [(first[b], last[b], b.bytes, b) for b in kernel.temporaries if b.role == "temporary" and b in first]
-    wanted += [(i, i, size, key) for key, size, i in scratches]
+    wanted += [(i, j, size, key) for key, size, i, j in scratches]
     places: list[Place] = []
     for begin, end, size, key in sorted(wanted, key=lambda w: w[0]):
         place = next((p for p in places if p.last < begin and _is_same(p.size, size)), None)

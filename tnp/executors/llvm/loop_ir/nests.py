@@ -406,10 +406,14 @@ class Columns:
             first = code.arithmetic("add", begin, code.arithmetic("mul", k, str(step)))
             self.add_rows(body, tile, [{row: code.arithmetic("add", first, str(i))} for i in range(step)])
 
+    def prepare(self, body: Body, i: str) -> None:
+        """Makes what elements of a column depend on."""
+
     def add_rows(self, body: Body, tile: str, rows: Sequence[dict[Var, str]]) -> None:
         """Adds some rows, of each of which it is said where a loop's variable is."""
 
         def write(i: str) -> None:
+            self.prepare(body, i)
             for s in self.reductions:
                 a = body.accumulators[s]
                 total = a.get(i)

@@ -27,6 +27,7 @@ __all__ = [
     "ORDERED",
     "Apply",
     "Buffer",
+    "Centered",
     "Check",
     "Constant",
     "Convert",
@@ -35,6 +36,7 @@ __all__ = [
     "Expression",
     "Kernel",
     "Load",
+    "Moments",
     "Nest",
     "Number",
     "Panels",
@@ -321,6 +323,24 @@ class Swept:
         return (self.rows,)
 
 
+@dataclass(eq=False)
+class Moments:
+    """A nest that sums values, and maybe others. In the same pass over memory it sums what :class:`Centered` needs for ``squares``, the sum
+    of the squares of the distances of the values of ``total`` to ``center``, over the same loops."""
+
+    first: Nest
+    total: Reduce
+    squares: Reduce
+    center: Expression
+
+
+@dataclass(eq=False)
+class Centered:
+    """The sum of squares of ``moments``, now that its center is known."""
+
+    moments: Moments
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
     """The kernel ends here, and refuses its arguments, if ``buffer``, a bool, is true. Nothing of the caller's has been written."""
@@ -328,13 +348,19 @@ class Check:
     buffer: Buffer
 
 
-Entry: TypeAlias = "Nest | Rows | Skewed | Swept | Check"
+Entry: TypeAlias = "Nest | Rows | Skewed | Swept | Moments | Centered | Check"
 
 
-def statements_of(entry: Nest | Rows | Skewed | Swept) -> Iterator[Statement]:
+def statements_of(entry: Nest | Rows | Skewed | Swept | Moments | Centered) -> Iterator[Statement]:
     """The statements of nests, in order."""
     if isinstance(entry, Nest):
         yield from entry.statements
+        return
+    if isinstance(entry, Moments):
+        yield from entry.first.statements
+        return
+    if isinstance(entry, Centered):
+        yield entry.moments.squares
         return
     if isinstance(entry, Swept):
         parts: Iterable[Nest | Rows] = entry.parts
@@ -376,7 +402,9 @@ class Kernel:
         return [*self.inputs, *self.outputs, *self.temporaries]
 
 
-def _cost(entry: Nest | Rows | Skewed | Swept, times: int) -> float:
+def _cost(entry: Nest | Rows | Skewed | Swept | Moments | Centered, times: int) -> float:
+    if isinstance(entry, (Moments, Centered)):
+        return 3 * _cost(entry.first, times) if isinstance(entry, Moments) else 0.0
     if isinstance(entry, Swept):
         return sum(_cost(part, times) for part in entry.parts)
     if isinstance(entry, Skewed):
@@ -455,6 +483,11 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from (f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(entry.loops))
         for inner in entry.nests:
             yield from _nest(inner, 1 + len(entry.loops))
+    elif isinstance(entry, Moments):
+        yield from _entry(entry.first)
+    elif isinstance(entry, Centered):
+        yield f"  in the pass that sums {_text(entry.moments.total.value)}"
+        yield from _entry(Nest(entry.moments.first.loops, [entry.moments.squares]))
     elif isinstance(entry, Swept):
         for i, part in enumerate(entry.parts):
             if i:

@@ -19,6 +19,7 @@ from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
+from tnp.executors.llvm.loop_ir.moments import sum_squares_at_once
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.sweeping import sweep
@@ -127,7 +128,7 @@ def interface_of(
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
     shared = share_rows(checked(kernel))
-    return checked(shared if is_quick else sweep(skew(shared)))
+    return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
 
 
 def checked(kernel: Kernel) -> Kernel:

@@ -34,6 +34,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Apply,
     Buffer,
+    Centered,
     Check,
     Constant,
     Convert,
@@ -41,6 +42,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Expression,
     Kernel,
     Load,
+    Moments,
     Nest,
     Number,
     Position,
@@ -97,6 +99,10 @@ class _Verifier:
             if isinstance(nest, Check):
                 _check(nest.buffer in self.made and nest.buffer.dtype is dtypes.bool8, "a check of what is no bool")
                 _check(not self.written, f"{self.written} are written before a check")
+            elif isinstance(nest, Moments):
+                self._nest(nest.first, ())
+            elif isinstance(nest, Centered):
+                self._nest(Nest(nest.moments.first.loops, [nest.moments.squares]), ())
             elif isinstance(nest, Swept):
                 self._swept(nest)
             elif isinstance(nest, Skewed):

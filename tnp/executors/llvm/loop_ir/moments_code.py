@@ -1,0 +1,247 @@
+"""The functions of sums and sums of squares in one pass, see :mod:`~tnp.executors.llvm.loop_ir.moments`.
+
+A block of the values is read twice while it is in the cache: for its sums, then for its squares around its own mean. The sums of all blocks
+are added up, as in any reduction. They give the center, to which each block's squares are then shifted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import dtypes
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import extreme
+from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
+from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function
+from tnp.executors.llvm.loop_ir.nests import (
+    BLOCKS,
+    NARROW,
+    ROW_BLOCKS,
+    Call,
+    Columns,
+    NestCode,
+    block_rows,
+)
+from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Load, Moments, Reduce, product
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.loop_ir.emitter import Module
+
+__all__ = ["MomentsCode"]
+
+#: columns that a block has at a time: it is in a core's own cache when it is read again
+TILE = 256
+
+
+class MomentsCode(NestCode):
+    """The functions of the first nest, and that which combines the squares when the center is known."""
+
+    def __init__(self, module: Module, nest: Moments) -> None:
+        super().__init__(module, nest.first)
+        self.moments = nest
+        self.dtype = nest.squares.buffer.dtype
+        #: the mean of a block, and the sums of distances to it and of their squares
+        self.mean = Buffer("mean", self.dtype, (), "point")
+        assert isinstance(nest.squares.value, Apply) and isinstance(nest.squares.value.args[0], Apply)
+        values = nest.squares.value.args[0].args[0]
+        distance = Apply("sub", (values, Load(self.mean, ())), self.dtype, self.dtype)
+        square = Apply("mul", (distance, distance), self.dtype, self.dtype)
+        s = nest.squares
+        self.rest, self.square = (Reduce(s.buffer, s.at, "sum", x, s.over) for x in (distance, square))
+        self.sums = [s for s in nest.first.statements if isinstance(s, Reduce)]
+        *_, (_, self.count) = [r for r in self.runs if r[0] in self.over]
+        self.is_whole = len(self.runs) == 1
+        columns = 1 if self.is_whole else self.runs[-1][1]
+        blocks = BLOCKS if self.is_whole else ROW_BLOCKS
+        size = product([columns, blocks * SLOT_BYTES])
+        #: the memory of what blocks have found
+        self.keys = {s: module.keep(size) for s in (*self.sums, self.rest, self.square)}
+        self.means = module.keep(size)
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the loops are one, or rows and columns."""
+        kinds = [v in self.over for v, _ in self.runs]
+        return kinds in ([True], [True, False])
+
+    def calls(self) -> Iterator[Callable[[Function], None]]:
+        yield from self._whole_blocks() if self.is_whole else self._column_blocks()
+
+    def centered(self) -> Iterator[Callable[[Function], None]]:
+        """The function that combines the squares."""
+        yield self._shift_whole() if self.is_whole else self._shift_columns()
+
+    def _save(self, body: Body, place: str, i: str = "0") -> None:
+        """Stores what a block has found, at its place."""
+        for s, key in self.keys.items():
+            body.accumulators[s].save(body.partial(key, place), i)
+
+    def _mean_of(self, body: Body, total: Any, begin: str, end: str) -> Any:
+        length = scalars.convert(body.code, body.code.arithmetic("sub", end, begin), dtypes.int64, self.dtype)
+        return scalars.emit(body.code, "div", [total, length], self.dtype)
+
+    def _shifted(self, body: Body, place: str, length: str) -> Any:
+        """A block's squares around the center: ``q + (2 e + n d) d``."""
+        code, dtype = body.code, self.dtype
+        q, e = (body.accumulators[s].saved(body.partial(self.keys[s], place)) for s in (self.square, self.rest))
+        mean = scalars.load(code, body.partial(self.means, place), dtype, "")
+        center = body.value(self.moments.center)
+        n = scalars.convert(code, length, dtypes.int64, dtype)
+
+        def emit(op: str, *args: Any) -> Any:
+            return scalars.emit(code, op, list(args), dtype)
+
+        d = emit("sub", mean, center)
+        return emit("add", q, emit("mul", emit("add", emit("add", e, e), emit("mul", n, d)), d))
+
+    # All in one
+
+    def _whole_blocks(self) -> Iterator[Callable[[Function], None]]:
+        ((_, count),) = self.runs
+        body = Body(self)
+        length, _ = self._blocks(body.head, count, [])
+        with body.plain_loop("%begin", "%end") as block:
+            begin = body.code.arithmetic("mul", block, length)
+            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
+            body.statements = self.sums
+            body.reset()
+            body.points(self.runs, begin, end)
+            mean = self._mean_of(body, body.accumulators[self.moments.total].get(), begin, end)
+            scalars.store(body.code, mean, body.partial(self.means, block), self.dtype, "")
+            body.statements = [self.rest, self.square]
+            body.reset()
+            body.values[-1][self.mean, ()] = mean
+            body.points(self.runs, begin, end)
+            self._save(body, block)
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            length, blocks = self._blocks(function, count, [])
+            function.call(name, blocks, function.code.arithmetic("mul", str(3 * self.cost), length))
+
+        yield call
+        ending = Body(self)
+        ending.statements = self.sums
+        _, blocks = self._blocks(ending.head, count, [])
+        ending.reset()
+        with ending.plain_loop("0", blocks, "scalar") as block:
+            for s in self.sums:
+                a = ending.accumulators[s]
+                a.add(a.saved(ending.partial(self.keys[s], block)))
+        ending.keep()
+        yield self._alone(ending)
+
+    def _shift_whole(self) -> Callable[[Function], None]:
+        ((_, count),) = self.runs
+        body = Body(self)
+        body.statements = [self.rest, self.square]
+        body.reset()
+        length, blocks = self._blocks(body.head, count, [])
+        total = accumulator(body, self.square)
+        total.reset()
+        with body.plain_loop("0", blocks, "scalar") as block:
+            begin = body.code.arithmetic("mul", block, length)
+            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
+            total.add(self._shifted(body, block, body.code.arithmetic("sub", end, begin)))
+        body.store(self.square.buffer, self.square.at, total.result())
+        return self._alone(body)
+
+    # Columns
+
+    def _range(self, body: Body, block: str) -> tuple[str, str]:
+        length, _ = block_rows(body.head, self.count)
+        begin = body.code.arithmetic("mul", block, length)
+        return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(self.count))
+
+    def _place(self, body: Body, columns: Columns, tile: str, block: str) -> str:
+        first = body.code.arithmetic("mul", tile, str(columns.width))
+        return body.code.arithmetic("add", body.code.arithmetic("mul", block, body.head.size(columns.count)), first)
+
+    def _column_blocks(self) -> Iterator[Callable[[Function], None]]:
+        body = Body(self)
+        columns = Columns(self.sums, self.runs, TILE)
+        around = _Around([self.rest, self.square], self.runs, self.mean)
+        with body.plain_loop("%begin", "%end") as block:
+            begin, end = self._range(body, block)
+            with columns.each_tile(body) as tile:
+                body.statements = self.sums
+                columns.accumulate(body, tile, begin, end)
+                place = self._place(body, columns, tile, block)
+                if around.means is None:
+                    around.means = accumulator(body, self.rest, columns.width)
+
+                def put_mean(i: str) -> None:
+                    assert around.means is not None
+                    mean = self._mean_of(body, body.accumulators[self.moments.total].get(i), begin, end)
+                    around.means.put(mean, i)
+                    at = body.partial(self.means, body.code.arithmetic("add", place, i))
+                    scalars.store(body.code, mean, at, self.dtype, "")
+
+                columns.over(body, tile, put_mean)
+                body.statements = [self.rest, self.square]
+                around.accumulate(body, tile, begin, end)
+                columns.over(body, tile, lambda i: self._save(body, body.code.arithmetic("add", place, i), i))
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            length, blocks = block_rows(function, self.count)
+            cost = function.size(product([columns.count, 3 * self.cost]))
+            function.call(name, blocks, function.code.arithmetic("mul", cost, length))
+
+        yield call
+        yield self._sum_blocks()
+
+    def _sum_blocks(self) -> Call:
+        """The function that adds up the blocks' sums."""
+        body = Body(self)
+        body.statements = self.sums
+        columns = Columns(self.sums, self.runs, NARROW)
+        _, blocks = block_rows(body.head, self.count)
+        with body.plain_loop("%begin", "%end") as tile:
+            columns.reset(body, tile)
+            with body.plain_loop("0", blocks) as block:
+                place = self._place(body, columns, tile, block)
+
+                def add(i: str) -> None:
+                    for s in self.sums:
+                        a = body.accumulators[s]
+                        a.add(a.saved(body.partial(self.keys[s], body.code.arithmetic("add", place, i))), i)
+
+                columns.over(body, tile, add)
+            columns.keep(body, tile)
+        return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
+
+    def _shift_columns(self) -> Call:
+        body = Body(self)
+        body.statements = [self.rest, self.square]
+        columns = Columns([self.square], self.runs, NARROW)
+        for s in (self.rest, self.square):
+            body.accumulators[s] = accumulator(body, s, columns.width)
+        _, blocks = block_rows(body.head, self.count)
+        with body.plain_loop("%begin", "%end") as tile:
+            columns.reset(body, tile)
+            with body.plain_loop("0", blocks) as block:
+                begin, end = self._range(body, block)
+                length, place = body.code.arithmetic("sub", end, begin), self._place(body, columns, tile, block)
+
+                def add(i: str) -> None:
+                    shifted = self._shifted(body, body.code.arithmetic("add", place, i), length)
+                    body.accumulators[self.square].add(shifted, i)
+
+                columns.over(body, tile, add)
+            columns.keep(body, tile)
+        return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
+
+
+class _Around(Columns):
+    """Sums of distances to the means of columns."""
+
+    def __init__(self, statements: Sequence[Reduce], runs: Sequence[tuple[Any, Any]], mean: Buffer) -> None:
+        super().__init__(statements, runs, TILE)
+        self.mean = mean
+        self.means: Accumulator | None = None
+
+    def prepare(self, body: Body, i: str) -> None:
+        assert self.means is not None
+        body.values[-1][self.mean, ()] = self.means.get(i)

@@ -61,7 +61,7 @@ class Interpreter:
                 elif isinstance(nest, nodes.Moments):
                     self.nest(nest.first, {})
                 elif isinstance(nest, nodes.Centered):
-                    self.nest(nodes.Nest(nest.moments.first.loops, [nest.moments.squares]), {})
+                    self.nest(nest.nest, {})
                 elif isinstance(nest, nodes.Swept):
                     for part in nest.parts:
                         self.entry(part, part.loops, {})

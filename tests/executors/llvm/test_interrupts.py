@@ -13,7 +13,7 @@ import pytest
 import tnp
 from tests.fuzzing import define
 from tests.fuzzing.loops import loop_arguments, random_loops
-from tnp.executors.llvm.emit import kernel
+from tnp.executors.llvm.loop_ir import functions as kernel
 from tnp.executors.llvm.program import interrupts, parallel
 from tnp.runtime import engine
 

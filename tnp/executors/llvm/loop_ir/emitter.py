@@ -110,7 +110,9 @@ class Module:
         self.entry = 0
         #: those that stay
         self.kept: set[str] = set()
-        #: the word that is 1 once a nest has found no memory
+        #: What has begun to change the caller's arrays goes on to its end: NumPy's functions are not left in their midst either.
+        self.may_stop = all(b.role != "inout" for b in kernel.inputs)
+        #: the word of what the kernel returns: 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
     def word(self, key: Any) -> int:
@@ -155,10 +157,11 @@ class Module:
             elif isinstance(entry, Rows):
                 calls.append(RowsCode(self, entry).rows())
             elif isinstance(entry, Moments):
-                moments[entry] = MomentsCode(self, entry)
-                calls += moments[entry].calls()
+                moments[entry] = code = MomentsCode(self, entry)
+                calls += (code if code.has_blocks else NestCode(self, entry.first)).calls()
             elif isinstance(entry, Centered):
-                calls += moments[entry.moments].centered()
+                code = moments[entry.moments]
+                calls += code.centered() if code.has_blocks else NestCode(self, entry.nest).calls()
             elif isinstance(entry, Swept):
                 calls += SweptCode(self, entry).calls()
             elif isinstance(entry, Skewed):

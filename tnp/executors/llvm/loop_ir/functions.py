@@ -12,7 +12,6 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.emit.kernel import GRAIN
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Part, Quotient, Var
 from tnp.executors.llvm.loop_ir import memory, strips
@@ -35,6 +34,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
 )
+from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HINTS", "SLOT_BYTES", "Body", "Function", "typical"]
 
+#: additions for which another thread pays
+GRAIN = 150_000
+#: additions from which on a nest looks for Ctrl-C, after so many of them: 0.05 to 0.2 s on one thread
+LONG, SLICE = 1 << 29, 1 << 27
 #: bytes on the stack of a function, at most
 STACK_BYTES = 32 * 1024
 #: elements that one accumulator sums
@@ -122,22 +126,51 @@ class Function:
 
     def call(self, name: str, count: str, cost: str, least: int = 1) -> None:
         """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay, each of which
-        gets ``least`` iterations or more."""
+        gets ``least`` iterations or more. A long one looks for Ctrl-C, unless the caller's arrays are being changed."""
         code = self.code
-        self.module.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
-        grain = extreme(
-            self.code, "smax", code.op(f"sdiv i64 {GRAIN}, {extreme(self.code, 'smax', cost, '1')}"), str(least)
+        cost = extreme(code, "smax", cost, "1")
+        grain = extreme(code, "smax", code.arithmetic("udiv", str(GRAIN), cost), str(least))
+        pays = code.compare("sge", count, code.arithmetic("mul", grain, "2"))
+        is_long = (
+            code.compare("sge", count, code.arithmetic("udiv", str(LONG), cost)) if self.module.may_stop else "false"
         )
-        pays = code.op(f"icmp sge i64 {count}, {code.op(f'shl i64 {grain}, 1')}")
-        together, alone, onward = code.label("together"), code.label("alone"), code.label("onward")
-        code.line(f"br i1 {pays}, label %{together}, label %{alone}")
-        code.block(together)
-        code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
-        code.line(f"br label %{onward}")
-        code.block(alone)
-        code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
-        code.line(f"br label %{onward}")
-        code.block(onward)
+
+        def together() -> None:
+            code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
+            code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
+
+        def alone() -> None:
+            code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
+
+        self.branch(
+            is_long,
+            lambda: self._in_slices(name, count, cost, grain),
+            lambda: self.branch(pays, together, alone),
+        )
+
+    def _in_slices(self, name: str, count: str, cost: str, grain: str) -> None:
+        """The call of a nest's function for some iterations at a time; between them the kernel is left if the user has pressed Ctrl-C."""
+        code = self.code
+        length = extreme(code, "smax", code.arithmetic("udiv", str(SLICE), cost), grain)
+        code.require("parallel_from", "declare void @tnp_parallel_from(ptr, ptr, i64, i64, i64)")
+        code.require("@tnp_poll", POLL_DECLARED)
+        head, ask, stop, again, done = (code.label(hint) for hint in ("slice", "ask", "stop", "again", "sliced"))
+        first, following, before = code.temp("first"), code.temp("next"), code.current
+        code.line(f"br label %{head}")
+        code.block(head)
+        code.line(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{again} ]")
+        part = extreme(code, "smin", code.op(f"sub i64 {count}, {first}"), length)
+        code.line(f"call void @tnp_parallel_from(ptr @{name}, ptr %ctx, i64 {first}, i64 {part}, i64 {grain})")
+        code.line(f"{following} = add i64 {first}, {part}")
+        code.line(f"br i1 {code.op(f'icmp slt i64 {following}, {count}')}, label %{ask}, label %{done}")
+        code.block(ask)
+        code.line(f"br i1 {code.op(POLL)}, label %{stop}, label %{again}")
+        code.block(stop)
+        self.set_word(self.module.failed, str(INTERRUPTED))
+        code.line("br label %leave")
+        code.block(again)
+        code.line(f"br label %{head}")
+        code.block(done)
 
 
 #: sizes are never negative

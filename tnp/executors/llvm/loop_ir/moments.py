@@ -89,9 +89,9 @@ def _together(first: Nest, second: Nest, between: list[Entry]) -> Moments | None
 
 
 def _has_blocks(nest: Nest) -> bool:
-    """Whether all loops are reduced over, or all but the innermost one."""
+    """Whether loops are reduced over from the outermost on."""
     over = set(nest.reduced)
-    return bool(over) and over in (set(nest.loops), set(nest.loops[:-1]))
+    return bool(over) and over == set(nest.loops[: len(over)])
 
 
 def _values_and_center(s: Reduce) -> tuple[Expression, Expression] | None:

@@ -50,22 +50,23 @@ class MomentsCode(NestCode):
         s = nest.squares
         self.rest, self.square = (Reduce(s.buffer, s.at, "sum", x, s.over) for x in (distance, square))
         self.sums = [s for s in nest.first.statements if isinstance(s, Reduce)]
-        *_, (_, self.count) = [r for r in self.runs if r[0] in self.over]
+        self.count = self.runs[0][1]
         self.is_whole = len(self.runs) == 1
-        columns = 1 if self.is_whole else self.runs[-1][1]
-        blocks = BLOCKS if self.is_whole else ROW_BLOCKS
-        size = product([columns, blocks * SLOT_BYTES])
         #: the memory of what blocks have found
-        self.keys = {s: module.keep(size) for s in (*self.sums, self.rest, self.square)}
-        self.means = module.keep(size)
+        self.keys: dict[Reduce, str] = {}
+        self.means = ""
 
     @property
     def has_blocks(self) -> bool:
-        """Whether the loops are one, or rows and columns."""
+        """Whether the loops are one, or rows and columns. Others are not summed in one pass."""
         kinds = [v in self.over for v, _ in self.runs]
         return kinds in ([True], [True, False])
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
+        columns = 1 if self.is_whole else self.runs[-1][1]
+        size = product([columns, (BLOCKS if self.is_whole else ROW_BLOCKS) * SLOT_BYTES])
+        self.keys = {s: self.module.keep(size) for s in (*self.sums, self.rest, self.square)}
+        self.means = self.module.keep(size)
         yield from self._whole_blocks() if self.is_whole else self._column_blocks()
 
     def centered(self) -> Iterator[Callable[[Function], None]]:
@@ -93,7 +94,9 @@ class MomentsCode(NestCode):
             return scalars.emit(code, op, list(args), dtype)
 
         d = emit("sub", mean, center)
-        return emit("add", q, emit("mul", emit("add", emit("add", e, e), emit("mul", n, d)), d))
+        there = emit("add", q, emit("mul", emit("add", emit("add", e, e), emit("mul", n, d)), d))
+        # Of a block whose sum is infinite the squares are, too, or one is NaN.
+        return emit("where", emit("isfinite", mean), there, q)
 
     # All in one
 

@@ -340,6 +340,11 @@ class Centered:
 
     moments: Moments
 
+    @property
+    def nest(self) -> Nest:
+        """The sum as a nest of its own."""
+        return Nest(self.moments.first.loops, [self.moments.squares])
+
 
 @dataclass(frozen=True, eq=False)
 class Check:
@@ -486,8 +491,8 @@ def _entry(entry: Entry) -> Iterator[str]:
     elif isinstance(entry, Moments):
         yield from _entry(entry.first)
     elif isinstance(entry, Centered):
-        yield f"  in the pass that sums {_text(entry.moments.total.value)}"
-        yield from _entry(Nest(entry.moments.first.loops, [entry.moments.squares]))
+        yield "  in the pass that sums the same"
+        yield from _entry(entry.nest)
     elif isinstance(entry, Swept):
         for i, part in enumerate(entry.parts):
             if i:

@@ -102,7 +102,7 @@ class _Verifier:
             elif isinstance(nest, Moments):
                 self._nest(nest.first, ())
             elif isinstance(nest, Centered):
-                self._nest(Nest(nest.moments.first.loops, [nest.moments.squares]), ())
+                self._nest(nest.nest, ())
             elif isinstance(nest, Swept):
                 self._swept(nest)
             elif isinstance(nest, Skewed):

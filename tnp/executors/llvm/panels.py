@@ -4,7 +4,7 @@ A library call followed by a loop, for ``np.maximum(a @ b + bias, 0)``, writes t
 The library's threads also spin on the cores that the loop needs while they wait for their next product. So a product
 with a short inner dimension, which costs little more than its memory traffic, is a node of the graph. Rows of the
 result are computed by panels, and the following operations run on a panel while it is in the cache
-(:mod:`~tnp.executors.llvm.emit.panels`).
+(:mod:`~tnp.executors.llvm.loop_ir.panels`).
 
 Products with a long inner dimension are library calls, which block for the caches; the following operations cost little
 beside them.
@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
-from tnp.executors.llvm.statements import Nest, Statement
 
-__all__ = ["Panels", "only_multiplies"]
+__all__ = ["only_multiplies"]
 
 #: the longest sums
 INNER = 512
@@ -53,13 +52,3 @@ def only_multiplies(graph: Graph, work: Sequence[Node]) -> bool:
     products = {n for n in work if isinstance(n, Product)}
     inside = {p.sources[0] for p in products}
     return bool(products) and all(n in products or n in inside for n in work)
-
-
-class Panels(Nest):
-    """A product, and what is computed from its rows. The first group is the product; the others run when a panel of it is done."""
-
-    shares_rows = False
-
-    @property
-    def product(self) -> Statement:
-        return self.groups[0].statements[0]

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tnp.executors.base import Region
-from tnp.executors.llvm.emit import emit_kernel
 from tnp.executors.llvm.graph import Graph, Node, Reduction, Refused
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.loop_ir.emitter import emit
-from tnp.executors.llvm.loop_ir.lowering import kernel_of
+from tnp.executors.llvm.loop_ir.lowering import cost_of, kernel_of
 from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.region import interface_of, optimized
 from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
-from tnp.executors.llvm.schedule import schedule
-from tnp.executors.llvm.statements import cost_of
 from tnp.runtime import engine, launcher
+from tnp.runtime.engine import Unavailable
 
 __all__ = ["FusedRegion"]
 
@@ -43,15 +41,9 @@ class FusedRegion(NativeRegion):
         lines = []
         for key in self._specs:
             kernel = self._kernel(key)
-            if kernel is not None:
-                strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
-                lines.append(f"kernel for strides {strides} ({kernel.cost():.3g} additions)")
-                lines += [f"  {line}" for line in show(kernel, self.name).splitlines()]
-                continue
-            plan = schedule(self.graph, self._strides(key), is_quick=self._is_quick())
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
-            lines.append(f"kernel for strides {strides} ({plan.cost():.3g} additions)")
-            lines += [f"  {line}" for line in plan.describe()]
+            lines.append(f"kernel for strides {strides} ({kernel.cost():.3g} additions)")
+            lines += [f"  {line}" for line in show(kernel, self.name).splitlines()]
         return lines + super().describe()
 
     def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
@@ -71,28 +63,21 @@ class FusedRegion(NativeRegion):
         strides = self._strides(key)
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
         is_quick = self._is_quick()
-        kernel = self._kernel(key)
-        if kernel is not None:
-            self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
-            interface = interface_of(kernel, self.region.inputs)
-            ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)
-            return spec, ir, kernel.cost() > RELEASE_COST
-        plan = schedule(self.graph, strides, is_quick=is_quick)
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
-        ir = emit_kernel(
-            ENTRY, self.graph, plan, strides, function_attributes(), fast=self.fast, is_plain=is_quick
-        )  # fmt: skip
-        return spec, ir, plan.cost() > RELEASE_COST
+        kernel = self._kernel(key)
+        interface = interface_of(kernel, self.region.inputs)
+        ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)
+        return spec, ir, kernel.cost() > RELEASE_COST
 
-    def _kernel(self, key: Any) -> Kernel | None:
-        """The kernel for a kind of arguments; ``None`` if the loop IR has none."""
+    def _kernel(self, key: Any) -> Kernel:
+        """The kernel for a kind of arguments."""
+        names, is_quick = [p.name for p in self.region.inputs], self._is_quick()
         try:
-            names = [p.name for p in self.region.inputs]
-            is_quick = self._is_quick()
             kernel, updates = kernel_of(self.graph, names, self._strides(key), is_quick=is_quick)
-        except Refused:
-            return None
-        return optimized(kernel, is_quick=is_quick) if updates == dict(self.updates) else None
+        except Refused as reason:
+            raise Unavailable(str(reason)) from None
+        assert updates == dict(self.updates)
+        return optimized(kernel, is_quick=is_quick)
 
     def _is_quick(self) -> bool:
         """Whether it is a part of a long program that computes little with each operation."""

@@ -59,17 +59,17 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     c_strides,
 )
-from tnp.executors.llvm.materialization import APART
 from tnp.executors.llvm.sqrt_elision import compare_squares
-from tnp.executors.llvm.statements import cost_of
 
-__all__ = ["SCANS", "kernel_of", "lowered", "with_extents"]
+__all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "memory_of_outputs", "with_extents"]
 
 #: by the prim of a scan, the reduction that it gives partial results of
 SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
 
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
+#: what it costs to read elements that are not neighbours in memory (additions)
+APART = 2
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
 #: nests that a statement is tried to be part of
@@ -133,92 +133,30 @@ def kernel_of(
     return lowering.kernel, lowering.updates
 
 
-class _Lowering:
-    def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides], is_quick: bool) -> None:
+def memory_of_outputs(graph: Graph) -> list[Node]:
+    """The node in whose memory each output of a graph will be: an input that it updates, or one of its own. Outputs become distinct."""
+    separate_outputs(graph)
+    placement = _Placement(graph)
+    return [placement.root(n) for n in graph.outputs]
+
+
+class _Placement:
+    """Where updates write: to the memory of their base, if nobody wants that as it was, or else to that of a copy."""
+
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.strides = strides
-        self.kernel = Kernel()
-        self.stored: dict[Node, Buffer] = {}
-        self.numbers: dict[Node, int] = {}
-        #: the nodes in whose memory updates are
-        self.memory: dict[Node, Node] = {}
-        #: which outputs are in the memory of which inputs
-        self.updates: dict[int, int] = {}
-        #: elements that were written before: an expression is a graph, whose parts are shared
-        self._elements: dict[tuple[Node, Indices], Expression] = {}
-        used = needed_for([*graph.outputs, *graph.errors])
+        self.used = needed_for([*graph.outputs, *graph.errors])
         self.consumers: dict[Node, list[Node]] = {}
         for node in graph.nodes:
-            for source in node.sources if node in used else ():
+            for source in node.sources if node in self.used else ():
                 self.consumers.setdefault(source, []).append(node)
-        early = [n for node in graph.nodes if isinstance(node, Update) and node in used for n in self._place(node)]
-        written = {self._root(n) for n in graph.outputs if isinstance(n, Update)}
-        for node, name in zip(graph.inputs, names):
-            if node.op == "number":
-                self.numbers[node] = len(self.kernel.numbers)
-                self.kernel.numbers.append(Parameter(node.params["python_type"], *graph.limits(node)))
-            else:
-                self.stored[node] = self._buffer(name, node, "inout" if node in written else "input")
-                self.kernel.inputs.append(self.stored[node])
-        for k, node in enumerate(graph.outputs):
-            root = self._root(node)
-            if root.op == "input":
-                self.updates[k] = graph.inputs.index(root)
-            else:
-                self.stored[root] = self._buffer(self._name(f"result{k}"), node, "output")
-                self.kernel.outputs.append(self.stored[root])
-        for node in graph.errors:
-            if node not in self.stored:
-                self._store(node)
-        for node in graph.nodes:
-            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Positions, Update)):
-                if isinstance(node, Update):
-                    root = self._root(node)
-                    if root not in self.stored:
-                        self._store(root)
-                    self.stored[node] = self.stored[root]
-                else:
-                    self._store(node)
-        for node in early:
-            if node not in self.stored:
-                self._store(node)
-        self._store_what_is_deep(used)
-        if is_quick:
-            self._store_what_is_read_in_places(used)
-        else:
-            self._store_what_repeats(graph)
-            self._store_what_is_scattered()
-            self._store_what_costs(used)
-        self._store_what_updates_overwrite()
-        self.kernel.undefined = {self.stored[n] for n in self.stored if n.op == "empty"}
-        kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
-        is_unchecked = bool(graph.errors)
-        for node in sorted(kept, key=lambda n: n.position):
-            if is_unchecked and self.stored[node].role == "inout":
-                self._check()
-                is_unchecked = False
-            self._add(node)
-        if is_unchecked:
-            self._check()
+        #: the nodes in whose memory updates are
+        self.memory: dict[Node, Node] = {}
+        updates = [n for n in graph.nodes if isinstance(n, Update) and n in self.used]
+        #: what reads memory before an update, and is used behind it
+        self.early = [n for update in updates for n in self._place(update)]
 
-    def _buffer(self, name: str, node: Node, role: str) -> Buffer:
-        """Memory that the caller provides for a node."""
-        strides = self.strides.get(node)
-        plain = c_strides(node.shape, node.dtype.itemsize)
-        is_c = strides is None or all(a == b or n == 1 for a, b, n in zip(strides, plain, node.shape))
-        return Buffer(name, node.dtype, node.shape, role, None if is_c else strides)
-
-    def _check(self) -> None:
-        """Refuses the arguments if an error has been found, before anything of the caller's is written."""
-        entries = [e for e in self.kernel.nests if not isinstance(e, Check)]
-        found = {s.buffer for e in entries for s in nodes.statements_of(e)}
-        if any(self.stored[n] not in found for n in self.graph.errors):
-            raise Refused("a write before a check")
-        self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
-
-    # Updates
-
-    def _root(self, node: Node) -> Node:
+    def root(self, node: Node) -> Node:
         """The node in whose memory a value is."""
         while node in self.memory:
             node = self.memory[node]
@@ -227,7 +165,7 @@ class _Lowering:
     def _place(self, update: Update) -> list[Node]:
         """Decides where an update writes. Gives what reads that memory before and is used behind."""
         base = update.base
-        if self._replaces_all(update) and self._root(base).op != "input":
+        if self._replaces_all(update) and self.root(base).op != "input":
             return []
         later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
         outputs = self.graph.outputs
@@ -266,9 +204,87 @@ class _Lowering:
         same = len(update.value.shape) == len(update.shape) and update.where(at) == at
         return same and all(n == m for n, m in zip(update.value.shape, update.shape))
 
+
+class _Lowering:
+    def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides], is_quick: bool) -> None:
+        self.graph = graph
+        self.strides = strides
+        self.kernel = Kernel()
+        self.stored: dict[Node, Buffer] = {}
+        self.numbers: dict[Node, int] = {}
+        #: which outputs are in the memory of which inputs
+        self.updates: dict[int, int] = {}
+        #: elements that were written before: an expression is a graph, whose parts are shared
+        self._elements: dict[tuple[Node, Indices], Expression] = {}
+        self.placement = placement = _Placement(graph)
+        self.consumers, used = placement.consumers, placement.used
+        written = {self.placement.root(n) for n in graph.outputs if isinstance(n, Update)}
+        for node, name in zip(graph.inputs, names):
+            if node.op == "number":
+                self.numbers[node] = len(self.kernel.numbers)
+                self.kernel.numbers.append(Parameter(node.params["python_type"], *graph.limits(node)))
+            else:
+                self.stored[node] = self._buffer(name, node, "inout" if node in written else "input")
+                self.kernel.inputs.append(self.stored[node])
+        for k, node in enumerate(graph.outputs):
+            root = self.placement.root(node)
+            if root.op == "input":
+                self.updates[k] = graph.inputs.index(root)
+            else:
+                self.stored[root] = self._buffer(self._name(f"result{k}"), node, "output")
+                self.kernel.outputs.append(self.stored[root])
+        for node in graph.errors:
+            if node not in self.stored:
+                self._store(node)
+        for node in graph.nodes:
+            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Positions, Update)):
+                if isinstance(node, Update):
+                    root = self.placement.root(node)
+                    if root not in self.stored:
+                        self._store(root)
+                    self.stored[node] = self.stored[root]
+                else:
+                    self._store(node)
+        for node in placement.early:
+            if node not in self.stored:
+                self._store(node)
+        self._store_what_is_deep(used)
+        if is_quick:
+            self._store_what_is_read_in_places(used)
+        else:
+            self._store_what_repeats(graph)
+            self._store_what_is_scattered()
+            self._store_what_costs(used)
+        self._store_what_updates_overwrite()
+        self.kernel.undefined = {self.stored[n] for n in self.stored if n.op == "empty"}
+        kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
+        is_unchecked = bool(graph.errors)
+        for node in sorted(kept, key=lambda n: n.position):
+            if is_unchecked and self.stored[node].role == "inout":
+                self._check()
+                is_unchecked = False
+            self._add(node)
+        if is_unchecked:
+            self._check()
+
+    def _buffer(self, name: str, node: Node, role: str) -> Buffer:
+        """Memory that the caller provides for a node."""
+        strides = self.strides.get(node)
+        plain = c_strides(node.shape, node.dtype.itemsize)
+        is_c = strides is None or all(a == b or n == 1 for a, b, n in zip(strides, plain, node.shape))
+        return Buffer(name, node.dtype, node.shape, role, None if is_c else strides)
+
+    def _check(self) -> None:
+        """Refuses the arguments if an error has been found, before anything of the caller's is written."""
+        entries = [e for e in self.kernel.nests if not isinstance(e, Check)]
+        found = {s.buffer for e in entries for s in nodes.statements_of(e)}
+        if any(self.stored[n] not in found for n in self.graph.errors):
+            raise Refused("a write before a check")
+        self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
+
     def _store_what_updates_overwrite(self) -> None:
         """Stores what is written to memory that it reads at other positions."""
-        for update in [n for n in self.stored if isinstance(n, Update) and n in self.memory]:
+        for update in [n for n in self.stored if isinstance(n, Update) and n in self.placement.memory]:
             self._elements.clear()
             dims = range(len(update.value.shape))
             loops = tuple(Var(f"i{d}", n) for d, n in enumerate(update.value.shape))
@@ -523,6 +539,13 @@ def separate_outputs(graph: Graph) -> None:
             position = graph.nodes[-1].position + 1
             graph.outputs[i] = graph.add(Node("copy", node.shape, node.dtype, (node,), position=position))
         seen.add(graph.outputs[i])
+
+
+def cost_of(node: Node) -> float:
+    """What an element costs, in additions, besides its operands."""
+    if node.op in ("view", "full", "empty", "number", "copy", "input"):
+        return 0
+    return 1 if node.op == "iota" else scalars.cost(node.op, node.sources[-1].dtype if node.sources else node.dtype)
 
 
 def _is_apart(view: View) -> bool:

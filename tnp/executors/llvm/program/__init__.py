@@ -1,6 +1,6 @@
 """Loops and branches of the user's program as one native function.
 
-:mod:`~tnp.executors.llvm.schedule` reorders straight-line code over arrays of known shapes. Here a program is compiled
+:mod:`~tnp.executors.llvm.loop_ir` reorders straight-line code over arrays of known shapes. Here a program is compiled
 as written: its loops, its scalars in registers, single elements read and written in place, rows and columns of run-time
 lengths. :mod:`emitter` has registers, loops, memory and checks. :mod:`rules` is the table of operations, which
 :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill. :mod:`region` is

@@ -8,8 +8,8 @@ import ctypes
 
 import pytest
 
-from tnp.executors.llvm.emit.accumulators import Accumulator
-from tnp.executors.llvm.emit.body import Body
+from tnp.executors.llvm.loop_ir.accumulators import Accumulator
+from tnp.executors.llvm.loop_ir.functions import Body
 from tnp.runtime import engine
 
 __all__ = ["out_of_bounds", "within_bounds"]
@@ -27,7 +27,7 @@ def within_bounds():
         patched.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, which is the same
         patched.setattr(Body, "address", _address)
         patched.setattr(Accumulator, "__init__", _init)
-        patched.setattr(Accumulator, "part", _part)
+        patched.setattr(Accumulator, "_place", _place)
         yield
     assert not out_of_bounds(), "an access of a kernel is out of bounds"
 
@@ -45,24 +45,25 @@ def _compare(code, value, low, high):
     code.op(f"atomicrmw or ptr @tnp_test_out_of_bounds, i64 {outside} monotonic")
 
 
-def _address(self, memory, at):
-    offset = self.index(memory.offset(at))
-    shape = memory.node.shape if memory.window is None else memory.window.shape(memory.node.shape)
-    reach = [(n - 1) * step for n, step in zip(shape, memory.strides)]
-    _compare(self.code, offset, sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach))
-    return self.code.op(f"getelementptr i8, ptr {self.pointer(memory)}, i64 {offset}")
+_original_address, _original_init = Body.address, Accumulator.__init__
 
 
-_original_init = Accumulator.__init__
+def _address(self, buffer, at):
+    offset = self.index(self.nest.offset(buffer, at))
+    if buffer.strides is None:
+        _compare(self.code, offset, 0, self.head.size(buffer.bytes - buffer.dtype.itemsize))
+    else:
+        reach = [(n - 1) * step for n, step in zip(buffer.shape, buffer.strides)]
+        _compare(self.code, offset, sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach))
+    return _original_address(self, buffer, at)
 
 
-def _init(self, body, statement, count=1, pointer=None):
-    _original_init(self, body, statement, count, pointer)
-    self.count = count if pointer is None else None  # of a part of others, how many follow is not known
+def _init(self, body, statement, count=1, slots=None):
+    _original_init(self, body, statement, count, slots)
+    self.count = count if slots is None else None  # of a part of others, how many follow is not known
 
 
-def _part(self, i):
+def _place(self, slot, type_, i):
     if self.count is not None:
         _compare(self.body.code, i, 0, self.count - 1)
-    offset = self.body.code.op(f"mul i64 {i}, {self.size}")
-    return self.body.code.op(f"getelementptr i8, ptr {self.pointer}, i64 {offset}")
+    return self.body.code.op(f"getelementptr {type_}, ptr {slot}, i64 {i}")

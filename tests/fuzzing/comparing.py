@@ -18,13 +18,15 @@ from .tally import Tally
 
 #: constants of the executor's modules with which small arrays take the ways of large ones
 SMALL_BLOCKS = {
-    "emit.loops": {"CHUNK": 16, "ROWS": 4, "ROW_BLOCKS": 3, "BLOCKS": 5},
-    "emit.columns": {"TILE": 8, "ROWS": 4},
-    "emit.kernel": {"GRAIN": 200, "STACK_BYTES": 256},
-    "emit.body": {"STACK_BYTES": 256, "UNROLLED": 3},
-    "materialization": {"RECOMPUTE": 4, "DEPTH": 6},
-    "schedule": {"CACHED_BYTES": 512, "OUTER_ITERATIONS": 2},
-    "overlapped_fusion": {"SMALL_BYTES": 0, "ROWS_FOR_EACH_TWICE": 0},
+    "loop_ir.functions": {"GRAIN": 200, "CHUNK": 16, "STACK_BYTES": 256},
+    "loop_ir.nests": {"BLOCKS": 5, "BLOCK_LENGTH": 16, "WIDE": 8, "NARROW": 8, "ROWS": 4, "ROW_BLOCKS": 3},
+    "loop_ir.strips": {"UNROLLED": 3, "CHUNK": 16},
+    "loop_ir.memory": {"PLACE_BYTES": 256, "STACK_BYTES": 512},
+    "loop_ir.lowering": {"RECOMPUTE": 4, "DEPTH": 6},
+    "loop_ir.skewed": {"SHARED_BYTES": 0, "ROW_BYTES": 0, "ROWS_FOR_EACH_LEFT": 1},
+    "loop_ir.skewing": {"WORTH_CODE": 0},
+    "loop_ir.sweeping": {"SHARED_BYTES": 0, "ROWS": 2},
+    "loop_ir.moments": {"LARGE_BYTES": 0},
 }
 
 

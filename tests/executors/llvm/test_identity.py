@@ -5,7 +5,8 @@ import pytest
 
 import tnp
 from tnp.executors import llvm
-from tnp.executors.llvm import identity, region
+from tnp.executors.llvm import identity
+from tnp.executors.llvm.loop_ir import fixed_region
 from tnp.runtime import disk_cache, engine
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
@@ -25,8 +26,8 @@ def emitted(monkeypatch, tmp_path):
     monkeypatch.delenv("TNP_DISABLE_CACHE", raising=False)
     monkeypatch.setattr(engine, "_linked", _Empty())
     calls = []
-    emit = region.emit_kernel
-    monkeypatch.setattr(region, "emit_kernel", lambda *args, **kwargs: calls.append(args) or emit(*args, **kwargs))
+    emit = fixed_region.emit
+    monkeypatch.setattr(fixed_region, "emit", lambda *args, **kwargs: calls.append(args) or emit(*args, **kwargs))
     return calls
 
 

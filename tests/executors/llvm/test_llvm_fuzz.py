@@ -97,8 +97,8 @@ def test_arrays_that_kernels_do_not_take_keep_states_that_are_read_later():
 
 
 def test_tiles_are_not_longer_than_rows(monkeypatch):
-    for name, value in SMALL_BLOCKS["emit.loops"].items():
-        monkeypatch.setattr(f"tnp.executors.llvm.emit.loops.{name}", value)
+    for name, value in SMALL_BLOCKS["loop_ir.nests"].items():
+        monkeypatch.setattr(f"tnp.executors.llvm.loop_ir.nests.{name}", value)
     a = np.arange(48).reshape(4, 12) % 5 == 0
     with within_bounds():
         np.testing.assert_array_equal(

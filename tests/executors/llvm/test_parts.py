@@ -1,13 +1,11 @@
 """Loops in parts of a fixed length: every length gives every element, once where twice would be wrong."""
 
-import types
-
 import numpy as np
 import pytest
 
 import tnp
 from tnp.executors import llvm
-from tnp.executors.llvm.emit import parts, prefetch
+from tnp.executors.llvm.loop_ir import strips
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
@@ -104,66 +102,16 @@ def test_every_length_of_a_whole(n):
         tnp.set_num_threads(before)
 
 
-def softmax(x):
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-def spread(x):
-    return x.max(axis=1) - x.mean(axis=1), (x - x.mean(axis=1, keepdims=True) > 0).sum(axis=1)
-
-
-def above(x):
-    return x > x.mean(axis=1, keepdims=True)
-
-
-@pytest.mark.parametrize("f", [softmax, spread, above])
-def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
-    """Of large arrays, where the processor does not by itself; and there is no other result, at whatever length, order or place."""
-    monkeypatch.setattr(prefetch, "_goes_on", lambda: False)
-    texts = []
-    compile_ir = llvm.engine.compile_ir
-    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
-    monkeypatch.setattr(llvm.engine, "_linked", {})  # code that is in the process already
-    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
-    r = np.random.default_rng(0)
-    for shape, dtype, asks in (((70, 1001), "float64", True), ((130, 2050), "float32", True), ((128, 600), "float64", True),
-                               ((9, 1000), "float64", False), ((2000, 60), "float64", False)):  # fmt: skip
-        x = r.integers(-9, 9, shape).astype(dtype)
-        found, expected = (out if isinstance(out, tuple) else (out,) for out in (tnp.jit(f)(x), f(x)))
-        for a, b in zip(found, expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-6)
-        assert ("llvm.prefetch" in texts[-1]) == asks, shape
-
-
-@pytest.mark.parametrize(
-    "f, far, asks", [(softmax, 1 << 24, True), (softmax, 1 << 19, False), (spread, 1 << 24, False)]
-)
-def test_a_processor_that_goes_on_by_itself_is_asked_less(f, far, asks, monkeypatch):
-    """For no sums, and of no array that is in no cache."""
-    texts = []
-    compile_ir = llvm.engine.compile_ir
-    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
-    monkeypatch.setattr(llvm.engine, "_linked", {})  # code that is in the process already
-    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
-    monkeypatch.setattr(prefetch, "_goes_on", lambda: True)
-    monkeypatch.setattr(prefetch, "FAR", far)
-    tnp.jit(f)(np.ones((70, 1001)))
-    assert ("llvm.prefetch" in texts[-1]) == asks
-
-
 @pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, vector, repeats):
-    monkeypatch.setattr(parts, "vector_length", lambda _: vector)
-    monkeypatch.setattr(parts, "may_repeat", lambda *_: repeats)
+    monkeypatch.setattr(strips, "vector_length", lambda _: vector)
+    monkeypatch.setattr(strips, "may_repeat", lambda _: repeats)
     for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
-        found = parts.parts_of(types.SimpleNamespace(is_plain=False), [], limit)
-        assert found.length <= min(limit, parts.CHUNK)
-        assert (found.count - 1) * found.length < limit <= found.count * found.length
-        if found.overlaps or found.vectors:
-            assert found.length % (vector * (found.vectors or parts.INTERLEAVED)) == 0
-        if found.overlaps:
-            assert repeats
-            twice = found.count * found.length - limit
+        length, count = strips.parts_of([], limit)
+        assert length <= min(limit, strips.CHUNK)
+        assert (count - 1) * length < limit <= count * length
+        twice = count * length - limit
+        if twice and repeats and limit > vector:
+            assert length % vector == 0
             assert twice < max(2 * vector, limit / 4), "little is computed twice"

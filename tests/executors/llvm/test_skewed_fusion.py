@@ -18,8 +18,9 @@ pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no
 def small_arrays_go_the_way_of_large_ones(monkeypatch):
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, and not by these
     for name, value in (("SHARED_BYTES", 0), ("ROW_BYTES", 0), ("ROWS_FOR_EACH_LEFT", 1)):
-        monkeypatch.setattr(f"tnp.executors.llvm.skewed_fusion.{name}", value)
-    monkeypatch.setattr("tnp.executors.llvm.emit.kernel.GRAIN", 1)
+        monkeypatch.setattr(f"tnp.executors.llvm.loop_ir.skewed.{name}", value)
+    monkeypatch.setattr("tnp.executors.llvm.loop_ir.skewing.WORTH_CODE", 0)
+    monkeypatch.setattr("tnp.executors.llvm.loop_ir.functions.GRAIN", 1)
 
 
 def compare(f, *args, follows=True):
@@ -36,7 +37,7 @@ def compare(f, *args, follows=True):
         tnp.set_num_threads(before)
     if follows is not None:
         text = str(tnp.explain(jitted))
-        assert ("of these" in text or "with these" in text) == follows, text
+        assert ("row j of the following" in text) == follows, text
 
 
 def laplace(a):

@@ -66,7 +66,10 @@ class FusedRegion(NativeRegion):
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
         kernel = self._kernel(key)
         interface = interface_of(kernel, self.region.inputs)
-        ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)
+        try:
+            ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)
+        except Refused as reason:
+            raise Unavailable(str(reason)) from None
         return spec, ir, kernel.cost() > RELEASE_COST
 
     def _kernel(self, key: Any) -> Kernel:

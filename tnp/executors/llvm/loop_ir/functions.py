@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -186,9 +187,7 @@ def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
     """The dtype of partial results, and how one continues another, rounded as written."""
     dtype, row = s.buffer.dtype, _ROWS[s.op]
     reducer = scalars.reducer(s.op, dtype)
-    if reducer.dtype is not dtype:
-        raise Refused("partial results in another dtype")
-    if row.neutral is None:
+    if row.neutral is None and reducer.dtype is dtype:
         return dtype, reducer.combine
     return dtype, lambda code, a, b: scalars.emit(code, row.combines, [a, b], dtype)
 
@@ -510,7 +509,12 @@ class Body:
         """A scan along the innermost loop: the running result is in a register."""
         dtype, combine = _in_order(s)
         type_ = scalars.register_type(dtype)
-        first = scalars.reducer(s.op, dtype).identity
+        reducer = scalars.reducer(s.op, dtype)
+        first = (
+            reducer.identity
+            if reducer.dtype is dtype
+            else scalars.constant(-math.inf if s.op == "amax" else math.inf, dtype)
+        )
         if s.op == "sum" and dtype.kind in "fc":  # the first result is the first element, be it -0.0
             first = scalars.constant(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0), dtype)
         parts = first if isinstance(first, tuple) else (first,)

@@ -42,6 +42,7 @@ __all__ = [
     "check_setting",
     "compile_ir",
     "define_symbol",
+    "dump",
     "load_library",
     "recall",
     "remember",
@@ -428,6 +429,12 @@ def _link(image: bytes, interface: Interface, name: str, key: str, from_cache: b
         reason = f"this process has no {', '.join(missing)}" if missing else str(e)
         raise Unavailable(f"{name} cannot be linked: {reason}") from e
     return Compiled(name, linked, interface, key, from_cache)
+
+
+def dump(stage: str, text: str, name: str) -> None:
+    """Writes out a ``stage`` of a region that comes before its IR, if ``TNP_DUMP`` asks for it."""
+    if stage in environment.text("TNP_DUMP").replace(",", " ").split():
+        _dump(text + "\n", name, hashlib.sha256(text.encode()).hexdigest(), f".{stage}")
 
 
 def _dump(text: str, name: str, key: str, suffix: str) -> None:

@@ -44,7 +44,7 @@ OWN = (
     Variable("TNP_CPU", "native", "the processor that code is for: `native`, `x86-64`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`", "cpu", True),
     Variable("TNP_TRITON_TUNE", "1", "Triton's kernels are timed to choose among their variants; 0: they are chosen by shapes", "triton_tune"),
     Variable("TNP_CHECK", "0", "passes and results are checked, and tnp's own errors raise `InternalError`", "check"),
-    Variable("TNP_DUMP", "", "the code of regions to write out: `ir`, `opt`, `asm`, with commas between them", "dump"),
+    Variable("TNP_DUMP", "", "the code of regions to write out: `loops`, `ir`, `opt`, `asm`, with commas between them", "dump"),
     Variable("TNP_DUMP_DIR", "standard error", "the folder that `TNP_DUMP` writes to", "dump_dir"),
 )  # fmt: skip
 

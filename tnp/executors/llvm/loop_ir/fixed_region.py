@@ -65,6 +65,7 @@ class FusedRegion(NativeRegion):
         is_quick = self._is_quick()
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
         kernel = self._kernel(key)
+        engine.dump("loops", show(kernel, self.name), self.name)
         interface = interface_of(kernel, self.region.inputs)
         try:
             ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)

@@ -26,7 +26,7 @@ from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
-from tnp.runtime import launcher
+from tnp.runtime import engine, launcher
 
 __all__ = ["SymbolicRegion", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes"]
 
@@ -90,6 +90,7 @@ class SymbolicRegion(AnySizeRegion):
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = optimized(kernel)
+        engine.dump("loops", show(self.kernel, name), name)
         interface = interface_of(self.kernel, region.inputs, sources_of_sizes(region))
         ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)
         super().__init__(name, region, updates, ir)

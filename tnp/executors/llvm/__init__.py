@@ -32,7 +32,7 @@ from tnp.executors.llvm import (
 )
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
-from tnp.executors.llvm.loop_ir.lowering import memory_of_outputs
+from tnp.executors.llvm.loop_ir.placement import memory_of_outputs
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
 from tnp.executors.llvm.sqrt_elision import compare_squares

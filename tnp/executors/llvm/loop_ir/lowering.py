@@ -29,7 +29,6 @@ from tnp.executors.llvm.graph import (
     Scan,
     Update,
     View,
-    first_version,
     lower,
     needed_for,
     places_of,
@@ -59,9 +58,10 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     c_strides,
 )
+from tnp.executors.llvm.loop_ir.placement import Placement, separate_outputs
 from tnp.executors.llvm.sqrt_elision import compare_squares
 
-__all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "memory_of_outputs", "with_extents"]
+__all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "with_extents"]
 
 #: by the prim of a scan, the reduction that it gives partial results of
 SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
@@ -133,79 +133,12 @@ def kernel_of(
     return lowering.kernel, lowering.updates
 
 
-def memory_of_outputs(graph: Graph) -> list[Node]:
-    """The node in whose memory each output of a graph will be: an input that it updates, or one of its own. Outputs become distinct."""
-    separate_outputs(graph)
-    placement = _Placement(graph)
-    return [placement.root(n) for n in graph.outputs]
-
-
-class _Placement:
-    """Where updates write: to the memory of their base, if nobody wants that as it was, or else to that of a copy."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.used = needed_for([*graph.outputs, *graph.errors])
-        self.consumers: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for source in node.sources if node in self.used else ():
-                self.consumers.setdefault(source, []).append(node)
-        #: the nodes in whose memory updates are
-        self.memory: dict[Node, Node] = {}
-        updates = [n for n in graph.nodes if isinstance(n, Update) and n in self.used]
-        #: what reads memory before an update, and is used behind it
-        self.early = [n for update in updates for n in self._place(update)]
-
-    def root(self, node: Node) -> Node:
-        """The node in whose memory a value is."""
-        while node in self.memory:
-            node = self.memory[node]
-        return node
-
-    def _place(self, update: Update) -> list[Node]:
-        """Decides where an update writes. Gives what reads that memory before and is used behind."""
-        base = update.base
-        if self._replaces_all(update) and self.root(base).op != "input":
-            return []
-        later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
-        outputs = self.graph.outputs
-        written = {first_version(n) for n in outputs}
-        if base in outputs or later or (base.op == "input" and base not in written):
-            copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
-            self.consumers.setdefault(base, []).append(copy)
-            update.start_from(copy)
-            self.memory[update] = copy
-            return []
-        self.memory[update] = base
-        early: list[Node] = []
-        seen: set[Node] = set()
-        waiting = list(self.consumers.get(base, ()))
-        while waiting:
-            node = waiting.pop()
-            if (
-                node in seen
-                or node.position >= update.position
-                or isinstance(node, (Reduction, Scan, Positions, Update))
-            ):
-                continue
-            seen.add(node)
-            users = self.consumers.get(node, ())
-            if any(c.position > update.position for c in users):
-                early.append(node)
-            else:
-                waiting += users
-        return early
-
-    def _replaces_all(self, update: Update) -> bool:
-        """Whether an update writes every element of its base."""
-        if update.lookups:
-            return False
-        at = variables(update.value.shape)
-        same = len(update.value.shape) == len(update.shape) and update.where(at) == at
-        return same and all(n == m for n, m in zip(update.value.shape, update.shape))
-
-
 class _Lowering:
+    """From a graph to a kernel.
+
+    It has many methods: what is stored, where, and the expressions of the rest are decided on one graph.
+    """
+
     def __init__(self, graph: Graph, names: Sequence[str], strides: Mapping[Node, Strides], is_quick: bool) -> None:
         self.graph = graph
         self.strides = strides
@@ -216,7 +149,7 @@ class _Lowering:
         self.updates: dict[int, int] = {}
         #: elements that were written before: an expression is a graph, whose parts are shared
         self._elements: dict[tuple[Node, Indices], Expression] = {}
-        self.placement = placement = _Placement(graph)
+        self.placement = placement = Placement(graph)
         self.consumers, used = placement.consumers, placement.used
         written = {self.placement.root(n) for n in graph.outputs if isinstance(n, Update)}
         for node, name in zip(graph.inputs, names):
@@ -529,16 +462,6 @@ class _Lowering:
         if not scalars.supports(node.op, (of,)):
             raise Refused(f"{node.op} of {of.name}")
         return Apply(node.op, tuple(self._operand(a, at, of) for a in node.args), of, node.dtype)
-
-
-def separate_outputs(graph: Graph) -> None:
-    """Makes outputs that are inputs, or one value, values of their own."""
-    seen: set[Node] = set()
-    for i, node in enumerate(graph.outputs):
-        if node in seen or node.op == "input":
-            position = graph.nodes[-1].position + 1
-            graph.outputs[i] = graph.add(Node("copy", node.shape, node.dtype, (node,), position=position))
-        seen.add(graph.outputs[i])
 
 
 def cost_of(node: Node) -> float:

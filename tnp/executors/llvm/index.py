@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-__all__ = ["Atom", "Index", "Lookup", "Part", "Quotient", "Remainder", "Var", "disjoint", "linear"]
+__all__ = ["Atom", "Index", "Lookup", "Part", "Quotient", "Remainder", "Var", "linear"]
 
 
 class Atom:
@@ -219,19 +219,3 @@ def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
                     break
         else:
             return total
-
-
-def disjoint(a: Sequence[Index], b: Sequence[Index]) -> bool:
-    """Whether two families of positions in one array surely have none in common, whatever the loops' state."""
-    for x, y in zip(a, b):
-        (low_x, high_x), (low_y, high_y) = x.range(), y.range()
-        if high_x < low_y or high_y < low_x:
-            return True
-        coefficients = [*x.terms.values(), *y.terms.values()]
-        step = 0
-        for c in coefficients:
-            while c:
-                step, c = c, step % c
-        if abs(step) > 1 and (x.constant - y.constant) % abs(step):
-            return True
-    return False

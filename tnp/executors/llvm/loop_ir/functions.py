@@ -35,6 +35,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
 )
+from tnp.executors.llvm.loop_ir.prefetch import Ahead
 from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
 
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ class Body:
         #: those of the nest being written
         self.statements: Sequence[Statement] = nest.statements
         self.rows: tuple[str, str] | None = None
+        #: what the loop that is being written prefetches
+        self.ahead: list[Ahead] = []
 
     def finish(self) -> str:
         """Ends the function; its name."""
@@ -394,11 +397,14 @@ class Body:
             self.values[-1][element] = found
         return str(found)
 
-    def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
+    def pointer_to(self, buffer: Buffer) -> str:
         if buffer not in self.pointers:
             self.pointers[buffer] = self.head.pointer(buffer)
+        return self.pointers[buffer]
+
+    def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
         offset = self.index(self.nest.offset(buffer, at))
-        return self.code.op(f"getelementptr i8, ptr {self.pointers[buffer]}, i64 {offset}")
+        return self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {offset}")
 
     def load(self, buffer: Buffer, at: tuple[Index, ...]) -> Any:
         return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))

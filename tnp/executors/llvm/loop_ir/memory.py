@@ -69,7 +69,7 @@ def take(function: Function, places: Sequence[Place]) -> list[tuple[str, str]]:
     """Writes what takes the places, and puts their addresses in the context; where there is no memory, the kernel refuses. Gives the
     address and the size of what is to be given back."""
     code, taken, left = function.code, list[tuple[str, str]](), STACK_BYTES
-    for place in places:
+    for place in sorted(places, key=lambda p: not isinstance(p.size, int)):
         if isinstance(place.size, int) and place.size <= min(PLACE_BYTES, left):
             left -= place.size
             address = code.op(f"alloca [{max(place.size, 1)} x i8], align 64")

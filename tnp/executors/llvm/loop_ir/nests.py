@@ -29,6 +29,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     product,
     statements_of,
 )
+from tnp.executors.llvm.loop_ir.prefetch import next_rows
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module
@@ -322,7 +323,11 @@ class RowsCode(NestCode):
         with body.loop(first, "%begin", "%end"), body.nested(others):
             for nest, runs in self.parts:
                 body.statements = nest.statements
+                is_last = len(self.parts) > 1 and nest is self.parts[-1][0]
+                if is_last and len(runs) == 1 and not nest.reduced and not self.module.is_plain:
+                    body.ahead = next_rows(self, self.parts[0][0], self.runs[-1][0], runs[0])
                 self._part(body, nest, runs)
+                body.ahead = []
                 cost = cost + product([cost_of(nest.statements), *(n for _, n in runs)])
         body.free_rows()
         return self._call(body, count, [n for _, n in others], cost)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.loop_ir import prefetch
 from tnp.executors.llvm.loop_ir.dependence import At
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
 from tnp.runtime import engine
@@ -108,12 +109,17 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
     count = count or code.arithmetic("sub", end, begin)
     if strip is not None and not body.module.is_plain and count.isdigit() and int(count) > UNROLLED:
         vectors, rest = divmod(int(count), strip.vector)
-        if not rest:  # they fill the loop
-            most = next(n for n in (8, 4, 2, 1) if n <= strip.vectors and vectors % n == 0)
+        most = next(n for n in (8, 4, 2, 1) if n <= strip.vectors and vectors % n == 0)
+        if not rest and not body.ahead and 2 * most >= strip.vectors:  # they fill the loop
             with body.counted(var, begin, count, f"{most} vectors"):
                 write(None)
             return
-        if begin == "0" and not any(isinstance(s, Reduce) for s in statements) and may_repeat(statements):
+        if (
+            begin == "0"
+            and not body.ahead
+            and not any(isinstance(s, Reduce) for s in statements)
+            and may_repeat(statements)
+        ):
             length, parts = parts_of(statements, int(count))
             if parts > 1:
                 with body.plain_loop("0", str(parts)) as k:
@@ -186,6 +192,29 @@ def _emit(
                 )
             write(counts)
 
+    def in_parts() -> None:
+        length = str(prefetch.elements(body.ahead))
+        up = code.arithmetic("add", count, code.arithmetic("sub", length, "1"))
+        latest = code.arithmetic("sub", code.arithmetic("add", begin, count), length)
+        with body.plain_loop("0", code.arithmetic("udiv", up, length)) as part:
+            first = code.arithmetic("add", begin, code.arithmetic("mul", part, length))
+            first = extreme(code, "smin", first, latest)
+            prefetch.ask(body, body.ahead, first)
+            loop(first, length, f"{strip.vectors} vectors")
+
+    def in_vectors() -> None:
+        _emit_vectors(body, begin, count, strip, loop, overlaps=overlaps, masks=masks)
+
+    if body.ahead and overlaps and not masks:
+        body.when(code.compare("uge", count, str(prefetch.elements(body.ahead))), in_parts, in_vectors)
+    else:
+        in_vectors()
+
+
+def _emit_vectors(
+    body: Body, begin: str, count: str, strip: _Strip, loop: Callable[..., None], *, overlaps: bool, masks: bool
+) -> None:  # fmt: skip
+    code = body.code
     step = strip.vector * strip.vectors
     whole = code.arithmetic("and", count, str(-step))
     body.when(code.compare("uge", count, str(step)), lambda: loop(begin, whole, f"{strip.vectors} vectors"))

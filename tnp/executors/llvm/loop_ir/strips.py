@@ -73,7 +73,7 @@ def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
     if cost_of(statements) <= CHEAP:
         most = max(1, ACCUMULATORS // len(reductions)) if reductions else INTERLEAVED
         vectors = next((n for n in (8, 4, 2) if n <= most and typical >= TIMES * n * vector), 1)
-    elif reductions or cost_of(statements) <= MEDIUM:
+    elif len(reductions) <= 2 and (reductions or cost_of(statements) <= MEDIUM):
         vectors = 2
     return _Strip(vector, vectors)
 

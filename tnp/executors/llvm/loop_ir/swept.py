@@ -107,8 +107,8 @@ class SweptCode(NestCode):
                 columns.add_rows(body, "0", [{self.rows_of: row} for row in at])
                 continue
             ((first, inside), *others) = nests
-            if isinstance(part, Nest) and not others and len(inside) == 1 and first.reduced == first.loops:
-                self._sum_rows(body, first, inside[0], at)
+            if len(inside) == 1 and first.reduced == first.loops:
+                self._sum_rows(body, first, inside[0], at, others)
                 continue
             for row in at:
                 body.values.append({self.rows_of: row})
@@ -117,8 +117,10 @@ class SweptCode(NestCode):
                     self._part(body, nest, runs)
                 body.values.pop()
 
-    def _sum_rows(self, body: Body, nest: Nest, run: tuple[Var, Any], at: Sequence[str]) -> None:
-        """Sums along some rows, in one loop, so that several cache lines are in flight."""
+    def _sum_rows(
+        self, body: Body, nest: Nest, run: tuple[Var, Any], at: Sequence[str], others: Sequence[tuple[Nest, Any]]
+    ) -> None:  # fmt: skip
+        """Sums along some rows, in one loop, so that several cache lines are in flight; then, row by row, the ``others``."""
         var, count = run
         body.statements = nest.statements
         sums = [{s: accumulator(body, s) for s in body.reductions()} for _ in at]
@@ -148,7 +150,14 @@ class SweptCode(NestCode):
                 for own, total in zip(parts, sums):
                     for s, a in own.items():
                         total[s].add(a.get())
-        each_row(lambda s, a: body.store(s.buffer, s.at, a.result()), sums)
+        for row, own in zip(at, sums):
+            body.values.append({self.rows_of: row})
+            for s, a in own.items():
+                body.store(s.buffer, s.at, a.result())
+            for other, runs in others:
+                body.statements = other.statements
+                self._part(body, other, runs)
+            body.values.pop()
 
     def _ending(self, columns: Columns, runs: Sequence[tuple[Var, Any]]) -> Call:
         """The function that adds up the sums of all blocks, tile by tile."""

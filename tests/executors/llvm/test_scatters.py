@@ -206,7 +206,7 @@ def test_programs_with_scatters_are_one_region():
 
 def test_rows_are_independent():
     f = compare(histogram_of_rows, rng().integers(0, 7, (20, 50)))
-    assert "loops 20" in loops(f)
+    assert "for i0 in 0..20 parallel" in loops(f) and "for i1 in 0..50" in loops(f)
 
 
 # Several dimensions
@@ -282,9 +282,9 @@ def positions(v):
 
 def test_positions_along_an_axis():
     f = compare(along, array((6, 3)), rng().integers(0, 3, (6, 3)), array((6, 3)))
-    assert "loops 6" in loops(f)
+    assert "for i0 in 0..6 parallel" in loops(f)
     f = compare(positions, array(4))
-    assert not any("any" in line for line in loops(f))  # indices that are known are not looked at
+    assert not any("any=" in line for line in loops(f))  # indices that are known are not looked at
 
 
 @pytest.mark.parametrize("turn", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a[::-1, ::-1].T, lambda a: a[:, ::-1]])  # fmt: skip
@@ -367,8 +367,7 @@ def in_turn(x, i):
 
 def test_one_after_another():
     f = compare(in_turn, np.arange(4.0), np.array([1, 3, 1, 0]), calls=3)
-    written = [line for line in loops(f) if "scatter" in line]
-    assert written and all("in an argument" in line for line in written)
+    assert "x: f64[4] inout" in loops(f)[0]
 
 
 # Errors
@@ -441,8 +440,7 @@ def test_scatters_are_written_to_the_caller():
             slices: (array((6, 6)), np.array([0, 2]), array(6)),
         }.get(function, (array(5), REPEATED, array(8)))
         f = compare(function, *args)
-        written = [line for line in loops(f) if "scatter" in line]
-        assert written and all("in an argument" in line for line in written), function
+        assert "inout" in loops(f)[0], function
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -471,4 +469,5 @@ def test_what_is_dear_is_computed_before_it_is_scattered():
     y = np.zeros(50)
     expensive(y, i, v)
     np.testing.assert_allclose(x, y, rtol=1e-14)
-    assert [line for line in loops(f) if "exp" in line] == ["exp f64[300]"]
+    (line,) = (line for line in loops(f) if "exp" in line)
+    assert line.startswith("t") and line.endswith("= exp(sin(v[i0]))")

@@ -444,10 +444,28 @@ class Body:
             change = scalars.bitcast if x.bits else scalars.convert
             return change(code, self.value(x.x), x.x.dtype, x.dtype)
         assert isinstance(x, Apply)
+        if x.op == "where":
+            condition, *values = x.args
+            return scalars.emit(code, "where", [self.value(condition), *map(self._chosen, values)], x.of)
         if x.op == "ldexp":
             a, b = x.args
             return scalars.emit_ldexp(code, self.value(a), self.value(b), a.dtype, b.dtype)
         return scalars.emit(code, x.op, [self.value(a) for a in x.args], x.of)
+
+    def _chosen(self, x: Expression) -> Any:
+        """A value of a ``where``. Of ``max(accumulator, select(c, x, -inf))`` LLVM would make a select of accumulators, which it does not
+        vectorise, so it does not know that constant."""
+        if not isinstance(x, Constant) or not scalars.is_identity_of_extreme(x.value, x.dtype):
+            return self.value(x)
+        key = (repr(x.value), x.dtype)
+        if key not in self.values[0]:
+            head = self.head.code
+            place, where = head.op("alloca [16 x i8], align 16"), head.op("alloca ptr, align 8")
+            scalars.store(head, scalars.constant(x.value, x.dtype), place, x.dtype, "")
+            head.line(f"store ptr {place}, ptr {where}, align 8")
+            pointer = head.op(f"load volatile ptr, ptr {where}, align 8")
+            self.values[0][key] = scalars.load(head, pointer, x.dtype, "")
+        return self.values[0][key]
 
     def _number(self, x: Number) -> Any:
         head = self.head.code

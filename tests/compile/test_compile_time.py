@@ -11,7 +11,7 @@ import pytest
 
 import tnp
 from tnp.executors import llvm
-from tnp.executors.llvm import region
+from tnp.executors.llvm.loop_ir import fixed_region as region
 from tnp.runtime import engine, launcher, logs
 
 #: llvmlite has no target for some processors; programs are NumPy's there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -233,19 +234,25 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
     return [*lines, *(f"  {line}" for line in folded(once))]  # a repeated block may hold repeated blocks
 
 
+#: a kernel's memory for itself
+_TEMPORARY = re.compile(r"\bt\d+_*")
+
+
 def folded(lines: Sequence[str]) -> list[str]:
-    """Prints a repeated block of lines once, with the number of repetitions: unrolled loops repeat their kernels.
+    """Prints a repeated block of lines once, with the number of repetitions: unrolled loops repeat their kernels. Which temporaries
+    it has does not count.
 
     >>> folded(["a", "b", "c", "b", "c", "b", "c", "d"])
     ['a', 'b', 'c', '(these 2 lines: 3 times)', 'd']
     """
     made: list[str] = []
+    alike = [_TEMPORARY.sub("t", line) for line in lines]
     at = 0
     while at < len(lines):
         for size in range(1, MOST_FOLDED + 1):
-            block = lines[at : at + size]
+            block, first = lines[at : at + size], alike[at : at + size]
             times = 1
-            while lines[at + times * size : at + (times + 1) * size] == block:
+            while alike[at + times * size : at + (times + 1) * size] == first:
                 times += 1
             if times >= 3:
                 break

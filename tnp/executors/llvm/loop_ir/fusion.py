@@ -37,6 +37,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
 
 __all__ = ["renamed", "share_rows"]
 
+#: entries that a nest is tried to share loops with
+TRIED = 8
+
 
 def share_rows(kernel: Kernel) -> Kernel:
     """The kernel with rows shared."""
@@ -51,7 +54,7 @@ def share_rows(kernel: Kernel) -> Kernel:
 
 def _add(done: list[Entry], nest: Nest) -> None:
     """Adds a nest to the last one that it can share loops with, or behind all."""
-    for i in range(len(done) - 1, -1, -1):
+    for i in range(len(done) - 1, max(len(done) - TRIED, 0) - 1, -1):
         earlier = done[i]
         if isinstance(earlier, Check):
             break

@@ -73,7 +73,7 @@ APART = 2
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
 #: nests that a statement is tried to be part of
-TRIED = 32
+TRIED = 8
 #: what costs nothing to compute again
 _FREE = frozenset(("number", "full", "empty", "iota", "copy", "input"))
 

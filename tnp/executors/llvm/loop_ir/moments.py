@@ -19,7 +19,7 @@ from typing import Any
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.dependence import touched
 from tnp.executors.llvm.loop_ir.functions import typical
-from tnp.executors.llvm.loop_ir.fusion import renamed
+from tnp.executors.llvm.loop_ir.fusion import TRIED, renamed
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -53,7 +53,7 @@ def sum_squares_at_once(kernel: Kernel) -> Kernel:
     for k, second in enumerate(entries):
         if not isinstance(second, Nest):
             continue
-        for j in range(k - 1, -1, -1):
+        for j in range(k - 1, max(k - TRIED, 0) - 1, -1):
             first = entries[j]
             made = _together(first, second, entries[j + 1 : k]) if isinstance(first, Nest) else None
             if made is not None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import conflict, conflicts, disjoint, distance
 from tnp.executors.llvm.loop_ir.functions import typical
-from tnp.executors.llvm.loop_ir.fusion import renamed
+from tnp.executors.llvm.loop_ir.fusion import TRIED, renamed
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
@@ -43,7 +43,7 @@ def sweep(kernel: Kernel) -> Kernel:
     """The kernel with nests together that gain by it."""
     done: list[Entry] = []
     for entry in kernel.nests:
-        for i in range(len(done) - 1, -1, -1):
+        for i in range(len(done) - 1, max(len(done) - TRIED, 0) - 1, -1):
             made = _together(done[i], entry)
             if made is not None:
                 done[i] = made

@@ -119,6 +119,8 @@ def disjoint(a: At, b: At) -> bool:
 def _apart(i: Index, j: Index) -> bool:
     if not (i.is_affine and j.is_affine):
         return False
+    if not i.terms and not j.terms and isinstance(i.constant, int) and isinstance(j.constant, int):
+        return i.constant != j.constant
     (low, high), (least, most) = ends(i), ends(j)
     return (
         is_provable(least.plus(high, -1).plus(_ONE, -1))

@@ -143,6 +143,7 @@ class _Lowering:
         self.graph = graph
         self.strides = strides
         self.kernel = Kernel()
+        self.names = set(names)
         self.stored: dict[Node, Buffer] = {}
         self.numbers: dict[Node, int] = {}
         #: which outputs are in the memory of which inputs
@@ -235,9 +236,9 @@ class _Lowering:
 
     def _name(self, name: str) -> str:
         """``name``, or another that no input has."""
-        taken = {buffer.name for buffer in self.stored.values()}
-        while name in taken:
+        while name in self.names:
             name += "_"
+        self.names.add(name)
         return name
 
     def _store(self, node: Node) -> None:
@@ -370,7 +371,7 @@ class _Lowering:
         reduced = over or nest.reduced
         if over != nest.reduced and ((over and nest.reduced) or not is_innermost(reduced, nest.loops)):
             return False
-        if not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
+        if nest.loops and not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
             return False
         nest.statements.append(statement)
         return True

@@ -36,15 +36,20 @@ class Placement:
                 self.consumers.setdefault(source, []).append(node)
         #: the nodes in whose memory updates are
         self.memory: dict[Node, Node] = {}
+        #: what outputs started from
+        self.written = {first_version(n) for n in graph.outputs}
         updates = [n for n in graph.nodes if isinstance(n, Update) and n in self.used]
         #: what reads memory before an update, and is used behind it
         self.early = [n for update in updates for n in self._place(update)]
 
     def root(self, node: Node) -> Node:
         """The node in whose memory a value is."""
-        while node in self.memory:
-            node = self.memory[node]
-        return node
+        root = node
+        while root in self.memory:
+            root = self.memory[root]
+        while node is not root:  # chains of updates are long, and asked about often
+            self.memory[node], node = root, self.memory[node]
+        return root
 
     def _place(self, update: Update) -> list[Node]:
         """Decides where an update writes. Gives what reads that memory before and is used behind."""
@@ -52,12 +57,11 @@ class Placement:
         if self._replaces_all(update) and self.root(base).op != "input":
             return []
         later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
-        outputs = self.graph.outputs
-        written = {first_version(n) for n in outputs}
-        if base in outputs or later or (base.op == "input" and base not in written):
+        if base in self.graph.outputs or later or (base.op == "input" and base not in self.written):
             copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
             self.consumers.setdefault(base, []).append(copy)
             update.start_from(copy)
+            self.written = {first_version(n) for n in self.graph.outputs}
             self.memory[update] = copy
             return []
         self.memory[update] = base

@@ -168,12 +168,12 @@ class _Verifier:
         for s in nest.statements:
             self._expression(s.value, loops)
             for load in s.reads:
-                self._read(load, here)
+                self._read(load, here, loops)
             self._place(s, nest.loops if s.buffer.role == "row" else loops)
             name = s.buffer.name
             _check(bool(around) or s.buffer.role != "row", f"{name} is a row of no shared loop")
             _check(is_in_place(s), f"{name} is made of elements of it that another point writes")
-            later = all(may_share_a_point(earlier, s) for earlier in here)
+            later = not loops or all(may_share_a_point(earlier, s) for earlier in here)
             _check(later, f"{name} is written in the loops that use it, where another point may do so")
             here.append(s)
         self.made |= {s.buffer for s in here if s.buffer.role != "point"}
@@ -181,13 +181,13 @@ class _Verifier:
 
     # Memory
 
-    def _read(self, load: Load, here: Sequence[Statement]) -> None:
+    def _read(self, load: Load, here: Sequence[Statement], loops: Sequence[Var]) -> None:
         """A load sees what earlier nests wrote, or what its own point of the loops did."""
         name = load.buffer.name
         writers = [s for s in here if s.buffer is load.buffer]
         is_there = writers or load.buffer in self.made or load.buffer in self.kernel.undefined
         _check(bool(is_there), f"{name} is read before it is written")
-        for writer in writers:
+        for writer in writers if loops else ():
             _check(not isinstance(writer, Reduce), f"{name} is read in the loops that reduce to it")
             same = writer.at == load.at or disjoint(writer.at, load.at)
             _check(same, f"{name} is read in the loops that write it, where another point may write")

@@ -27,7 +27,7 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -431,9 +431,10 @@ def _link(image: bytes, interface: Interface, name: str, key: str, from_cache: b
     return Compiled(name, linked, interface, key, from_cache)
 
 
-def dump(stage: str, text: str, name: str) -> None:
+def dump(stage: str, show: Callable[[], str], name: str) -> None:
     """Writes out a ``stage`` of a region that comes before its IR, if ``TNP_DUMP`` asks for it."""
     if stage in environment.text("TNP_DUMP").replace(",", " ").split():
+        text = show()
         _dump(text + "\n", name, hashlib.sha256(text.encode()).hexdigest(), f".{stage}")
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "Spec",
     "check_spec",
     "make_launcher",
+    "polls",
 ]
 
 INT64 = np.iinfo(np.int64)
@@ -549,6 +550,11 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
     for record in records:
         words += record + [0] * (RECORD - len(record))
     return (ctypes.c_int64 * len(words))(*words), kept
+
+
+def polls() -> bool:
+    """Whether kernels may ask for Ctrl-C by :data:`POLL`: its function is part of the native launcher."""
+    return not isinstance(_launch(), Unavailable)
 
 
 def make_launcher(name: str, slow: Callable[..., Any]) -> Launcher:

@@ -153,6 +153,8 @@ class Code:
 
 
 def extreme(code: Code, name: str, a: str, b: str) -> str:
-    """The register of ``smin``, ``smax`` or ``umin`` of two 64-bit integers."""
+    """``smin``, ``smax`` or ``umin`` of two 64-bit integers, registers or numbers."""
+    if _is_number(a) and _is_number(b):
+        return min(a, b, key=int) if name.endswith("min") else max(a, b, key=int)
     code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
     return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")

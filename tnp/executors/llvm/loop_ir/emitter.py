@@ -35,7 +35,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
 from tnp.executors.llvm.loop_ir.panels import PanelsCode
 from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 from tnp.executors.llvm.loop_ir.swept import SweptCode
-from tnp.runtime.launcher import RECORD_WORDS
+from tnp.runtime.launcher import RECORD_WORDS, polls
 
 __all__ = ["COUNT", "Interface", "Module", "emit"]
 
@@ -111,7 +111,7 @@ class Module:
         #: those that stay
         self.kept: set[str] = set()
         #: What has begun to change the caller's arrays goes on to its end: NumPy's functions are not left in their midst either.
-        self.may_stop = all(b.role != "inout" for b in kernel.inputs)
+        self.may_stop = all(b.role != "inout" for b in kernel.inputs) and polls()
         #: the word of what the kernel returns: 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 

@@ -11,7 +11,8 @@ from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.loop_ir.emitter import emit
 from tnp.executors.llvm.loop_ir.lowering import cost_of, kernel_of
-from tnp.executors.llvm.loop_ir.nodes import Kernel, show
+from tnp.executors.llvm.loop_ir.nodes import Kernel
+from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.loop_ir.region import interface_of, optimized
 from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
 from tnp.runtime import engine, launcher
@@ -65,7 +66,7 @@ class FusedRegion(NativeRegion):
         is_quick = self._is_quick()
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
         kernel = self._kernel(key)
-        engine.dump("loops", show(kernel, self.name), self.name)
+        engine.dump("loops", lambda: show(kernel, self.name), self.name)
         interface = interface_of(kernel, self.region.inputs)
         try:
             ir = emit(kernel, ENTRY, interface, function_attributes(), fast=self.fast, is_plain=is_quick)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes, symbols
-from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy
-from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.graph import Refused
@@ -27,10 +24,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Load,
     Number,
     Position,
-    Positions,
     Reduce,
-    Scan,
-    Scatter,
     Size,
     Statement,
     Store,
@@ -182,18 +176,6 @@ _OPERATIONS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "floor_divi
 def typical(n: Any) -> int:
     """A size in the call that was traced, by which code is chosen that is right for any."""
     return n if isinstance(n, int) else symbols.value_of(symbols.number_of(n)) or 0
-
-
-def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
-    """The dtype of partial results, and how one continues another, rounded as written."""
-    dtype, row = s.buffer.dtype, _ROWS[s.op]
-    reducer = scalars.reducer(s.op, dtype)
-    if row.neutral is None and reducer.dtype is dtype:
-        return dtype, reducer.combine
-    return dtype, lambda code, a, b: scalars.emit(code, row.combines, [a, b], dtype)
-
-
-_ROWS = {row.name: row for row in REDUCTIONS}
 
 
 class Body:
@@ -528,69 +510,6 @@ class Body:
             if s not in self.accumulators:
                 self.accumulators[s] = accumulator(self, s)
             self.accumulators[s].reset()
-
-    def scan(self, s: Scan) -> None:
-        """A scan along the innermost loop: the running result is in a register."""
-        dtype, combine = _in_order(s)
-        type_ = scalars.register_type(dtype)
-        reducer = scalars.reducer(s.op, dtype)
-        first = (
-            reducer.identity
-            if reducer.dtype is dtype
-            else scalars.constant(-math.inf if s.op == "amax" else math.inf, dtype)
-        )
-        if s.op == "sum" and dtype.kind in "fc":  # the first result is the first element, be it -0.0
-            first = scalars.constant(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0), dtype)
-        parts = first if isinstance(first, tuple) else (first,)
-        slots = [self.head.code.op(f"alloca {type_}, align 16") for _ in parts]
-        for slot, part in zip(slots, parts):
-            self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
-        with self.loop(s.along, "0", self.head.size(s.along.limit)):
-            before = tuple(self.code.op(f"load {type_}, ptr {slot}, align 16") for slot in slots)
-            value = combine(self.code, before if len(before) > 1 else before[0], self.value(s.value))
-            for slot, part in zip(slots, value if isinstance(value, tuple) else (value,)):
-                self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
-            self.store(s.buffer, s.at, value)
-
-    def scatter(self, s: Scatter) -> None:
-        """A store to a place that an iteration before may have written."""
-        value = self.value(s.value)
-        if s.adds:
-            value = scalars.emit(self.code, "add", [self.load(s.buffer, s.at), value], s.buffer.dtype)
-        self.store(s.buffer, s.at, value)
-
-    def positions(self, s: Positions) -> None:
-        """Each position is written, and the next one over it if it does not count. The mask was counted before: should another thread have
-        changed it since, places stay within the buffer, and the last ones are 0."""
-        code = self.code
-        count = self.head.code.op("alloca i64, align 8")
-        code.line(f"store i64 0, ptr {count}, align 8")
-        start, most = self.address(s.buffer, s.at), self.head.size(s.buffer.shape[0])
-
-        def put(position: str, at: str) -> None:
-            place = code.op(f"getelementptr i64, ptr {start}, i64 {at}")
-            scalars.store(code, position, place, s.buffer.dtype, self.module.alias(s.buffer))
-
-        with self.loop(s.along, "0", self.head.size(s.along.limit)):
-            found = extreme(code, "smin", code.op(f"load i64, ptr {count}, align 8"), most)
-            put(self.index(Index.of(s.along)), found)
-            counts = code.op(f"zext i1 {self.value(s.value)} to i64")
-            code.line(f"store i64 {code.op(f'add nuw nsw i64 {found}, {counts}')}, ptr {count}, align 8")
-        found = extreme(code, "smin", code.op(f"load i64, ptr {count}, align 8"), most)
-        with self.plain_loop(found, code.op(f"add nuw nsw i64 {most}, 1"), "scalar") as missing:
-            put("0", missing)
-
-    def scan_rows(self, s: Scan, inner: Sequence[Var], split: Sequence[Var]) -> None:
-        """A scan along a loop around others: each row continues the one before it."""
-        _, combine = _in_order(s)
-        before = tuple(i - 1 if i == Index.of(s.along) else i for i in s.at)
-        self.values.append({s.along: "0"})
-        with self.split(inner, split):
-            self.store(s.buffer, s.at, self.value(s.value))
-        self.values.pop()
-        with self.loop(s.along, "1", self.head.size(s.along.limit)), self.split(inner, split):
-            value = self.value(s.value)
-            self.store(s.buffer, s.at, combine(self.code, self.load(s.buffer, before), value))
 
     def reductions(self) -> list[Reduce]:
         return [s for s in self.statements if isinstance(s, Reduce)]

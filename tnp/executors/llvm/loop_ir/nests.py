@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Index, Part, Var
-from tnp.executors.llvm.loop_ir import strips
+from tnp.executors.llvm.loop_ir import ordered, strips
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF, accumulator
 from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
 from tnp.executors.llvm.loop_ir.nodes import (
@@ -188,6 +188,12 @@ class NestCode:
         """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
         (_, count), *others = self.runs
         body = Body(self)
+        if isinstance(count, int) and self._blocks(body.head, count, others)[1] == "1":
+            body.reset()
+            body.points(self.runs)
+            body.keep()
+            yield self._alone(body)
+            return
         keys = [self.module.scratch(BLOCKS * SLOT_BYTES) for _ in body.reductions()]
         length, blocks = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
@@ -266,7 +272,7 @@ class NestCode:
         (s,) = self.statements
         if isinstance(s, Positions):
             body = Body(self)
-            body.positions(s)
+            ordered.positions(body, s)
             return self._call(body, 1, [s.along.limit])
         if isinstance(s, Scatter):
             return self._scatter(s)
@@ -277,9 +283,9 @@ class NestCode:
         body = Body(self)
         with body.split(outer, split):
             if inner:
-                body.scan_rows(s, inner, split)
+                ordered.scan_rows(body, s, inner, split)
             else:
-                body.scan(s)
+                ordered.scan(body, s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
     def _scatter(self, s: Scatter) -> Call:
@@ -288,7 +294,7 @@ class NestCode:
         loops = self.nest.loops
         split = [v for v in loops[:1] if v not in s.ordered]
         with body.split(loops, split):
-            body.scatter(s)
+            ordered.scatter(body, s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
     def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:

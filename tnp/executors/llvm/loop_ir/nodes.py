@@ -7,7 +7,7 @@ constants, numbers, operations (rows of the table of elementwise prims), convers
 
 Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables and in :class:`Element`, the values
 of arrays of indices. A :class:`Check` that these are in bounds stands before what writes to the caller's memory. Sizes are integers or
-:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
+:class:`~tnp.core.symbols.Extent`. :mod:`.printing` shows a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
 it, :mod:`.emitter` writes LLVM IR.
 """
 
@@ -56,10 +56,10 @@ __all__ = [
     "cost_of",
     "elements_in",
     "loads_in",
+    "operands_of",
     "order_of",
     "parts_of",
     "product",
-    "show",
     "statements_of",
 ]  # fmt: skip
 
@@ -188,9 +188,6 @@ class Element(Atom):
 
     def __hash__(self) -> int:
         return hash((id(self.x), self.limit))
-
-    def __repr__(self) -> str:
-        return _text(self.x)
 
 
 class _Statement:
@@ -435,9 +432,14 @@ def parts_of(x: Expression) -> Iterator[Expression]:
             continue
         seen.add(id(y))
         yield y
-        waiting += y.args if isinstance(y, Apply) else (y.x,) if isinstance(y, Convert) else ()
-        if isinstance(y, Load):
-            waiting += elements_in(y.at)
+        waiting += operands_of(y)
+
+
+def operands_of(x: Expression) -> Sequence[Expression]:
+    """What an expression is computed from."""
+    if isinstance(x, Load):
+        return elements_in(x.at)
+    return x.args if isinstance(x, Apply) else (x.x,) if isinstance(x, Convert) else ()
 
 
 def elements_in(at: Iterable[Index]) -> list[Expression]:
@@ -453,91 +455,3 @@ def elements_in(at: Iterable[Index]) -> list[Expression]:
 def loads_in(x: Expression) -> Iterator[Load]:
     """The loads of an expression."""
     return (y for y in parts_of(x) if isinstance(y, Load))
-
-
-# Printing
-
-
-def show(kernel: Kernel, name: str = "kernel") -> str:
-    """A kernel as text.
-
-    >>> from tnp.core import dtypes
-    >>> x, y = Buffer("x", dtypes.float64, (3,), "input"), Buffer("y", dtypes.float64, (3,), "output")
-    >>> i = Var("i", 3)
-    >>> at = (Index.of(i),)
-    >>> doubled = Apply("mul", (Load(x, at), Constant(2.0, dtypes.float64)), dtypes.float64, dtypes.float64)
-    >>> print(show(Kernel([x], [y], nests=[Nest((i,), [Store(y, at, doubled)])])))
-    kernel(x: f64[3] input, y: f64[3] output)
-      for i in 0..3 parallel
-        y[i] = mul(x[i], 2.0)
-    """
-    parameters = [f"{b.name}: {b.dtype.shortname}[{_listed(b.shape)}] {b.role}" for b in kernel.buffers]
-    parameters += [f"number{i}: {n.python_type.__name__}" for i, n in enumerate(kernel.numbers)]
-    lines = [f"{name}({', '.join(parameters)})"]
-    for entry in kernel.nests:
-        lines += _entry(entry)
-    return "\n".join(lines)
-
-
-def _entry(entry: Entry) -> Iterator[str]:
-    if isinstance(entry, Check):
-        yield f"  refuse if {entry.buffer.name}[]"
-    elif isinstance(entry, Rows):
-        if isinstance(entry, Panels):
-            yield "  by panels of rows"
-        yield from (f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(entry.loops))
-        for inner in entry.nests:
-            yield from _nest(inner, 1 + len(entry.loops))
-    elif isinstance(entry, Moments):
-        yield from _entry(entry.first)
-    elif isinstance(entry, Centered):
-        yield "  in the pass that sums the same"
-        yield from _entry(entry.nest)
-    elif isinstance(entry, Swept):
-        for i, part in enumerate(entry.parts):
-            if i:
-                yield "  in the same sweep over the rows"
-            yield from _entry(part)
-    elif isinstance(entry, Skewed):
-        yield from _entry(entry.first)
-        yield f"  row j of the following after row j + {entry.high} of that"
-        yield from _entry(entry.second)
-    else:
-        yield from _nest(entry, 1)
-
-
-def _nest(nest: Nest, depth: int) -> Iterator[str]:
-    ordered = [*nest.reduced, *(v for s in nest.statements for v in order_of(s))]
-    for var in nest.loops:
-        kind = "" if var in ordered else " parallel"
-        yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
-        depth += 1
-    for s in nest.statements:
-        yield f"{'  ' * depth}{_statement(s)}"
-
-
-def _listed(items: Sequence[Any]) -> str:
-    return ", ".join(map(str, items))
-
-
-def _statement(s: Statement) -> str:
-    place = f"{s.buffer.name}[{_listed(s.at)}]"
-    if isinstance(s, Positions):
-        return f"{s.buffer.name} = {s.along} where {_text(s.value)}"
-    if isinstance(s, Scan):
-        return f"{place} = {s.op} up to {s.along} of {_text(s.value)}"
-    if isinstance(s, Scatter):
-        return f"{place} {'+' if s.adds else ''}= {_text(s.value)}"
-    return f"{place} = {_text(s.value)}" if isinstance(s, Store) else f"{place} {s.op}= {_text(s.value)}"
-
-
-def _text(x: Expression) -> str:
-    if isinstance(x, Load):
-        return f"{x.buffer.name}[{_listed(x.at)}]"
-    if isinstance(x, Apply):
-        return f"{x.op}({', '.join(map(_text, x.args))})"
-    if isinstance(x, Convert):
-        return f"{'bitcast' if x.bits else 'convert'}({_text(x.x)}, {x.dtype.shortname})"
-    if isinstance(x, Number):
-        return f"number{x.index}"
-    return str(x.size if isinstance(x, Size) else x.index if isinstance(x, Position) else x.value)

@@ -20,7 +20,8 @@ from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
 from tnp.executors.llvm.loop_ir.moments import sum_squares_at_once
-from tnp.executors.llvm.loop_ir.nodes import Kernel, show
+from tnp.executors.llvm.loop_ir.nodes import Kernel
+from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
@@ -90,7 +91,7 @@ class SymbolicRegion(AnySizeRegion):
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = optimized(kernel)
-        engine.dump("loops", show(self.kernel, name), name)
+        engine.dump("loops", lambda: show(self.kernel, name), name)
         interface = interface_of(self.kernel, region.inputs, sources_of_sizes(region))
         ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)
         super().__init__(name, region, updates, ir)

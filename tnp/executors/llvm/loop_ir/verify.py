@@ -57,9 +57,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     Swept,
     parts_of,
-    show,
     statements_of,
 )
+from tnp.executors.llvm.loop_ir.printing import show
 
 __all__ = ["verify"]
 

@@ -28,6 +28,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Size,
     Statement,
     Store,
+    cost_of,
 )
 from tnp.executors.llvm.loop_ir.prefetch import Ahead
 from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
@@ -229,11 +230,15 @@ class Body:
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp ne i64 {following}, {end}")
         if not hint and code.current == head:  # it has no loop in it
-            is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED
+            is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED and self.is_cheap()
             hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
+
+    def is_cheap(self) -> bool:
+        """Whether the statements are so short that writing them out some times saves more than it costs."""
+        return cost_of(self.statements) <= strips.CHEAP
 
     @contextmanager
     def loop(self, var: Var, begin: str, end: str, hint: str = "") -> Iterator[None]:

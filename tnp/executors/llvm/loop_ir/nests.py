@@ -358,10 +358,12 @@ class Columns:
 
     def over(self, body: Body, tile: str, write: Callable[[str], None]) -> None:
         """Writes the loop over a tile's columns; ``write`` is given their number in the tile."""
-        begin = body.code.arithmetic("mul", tile, str(self.width))
-        after = body.code.arithmetic("add", begin, str(self.width))
-        end = after if self.width == self.count else extreme(body.code, "smin", after, body.head.size(self.count))
-        strips.emit_columns(body, self.reductions, self.column, begin, end, write)
+        begin, count = "0", str(self.width)
+        if self.width != self.count:
+            begin = body.code.arithmetic("mul", tile, str(self.width))
+            left = body.code.arithmetic("sub", body.head.size(self.count), begin)
+            count = extreme(body.code, "smin", count, left)
+        strips.emit_columns(body, self.reductions, self.column, begin, count, write)
 
     def reset(self, body: Body, tile: str) -> None:
         for s in self.reductions:
@@ -405,6 +407,9 @@ class Columns:
     def _add(self, body: Body, tile: str, row: Var, begin: str, end: str) -> None:
         """Adds rows, some at a time: what has been added is loaded and stored once."""
         code = body.code
+        if not body.is_cheap():
+            self._add_rows(body, tile, row, begin, end, 1)
+            return
         several = code.arithmetic("and", code.arithmetic("sub", end, begin), str(-TOGETHER))
         middle = code.arithmetic("add", begin, several)
         body.when(code.compare("ne", several, "0"), lambda: self._add_rows(body, tile, row, begin, middle, TOGETHER))

@@ -166,7 +166,7 @@ def parts_of(statements: Sequence[Statement], count: int) -> tuple[int, int]:
 
 
 def emit_columns(
-    body: Body, statements: Sequence[Statement], var: Var, begin: str, end: str, write: Callable[[str], None]
+    body: Body, statements: Sequence[Statement], var: Var, begin: str, count: str, write: Callable[[str], None]
 ) -> None:
     """An innermost loop over columns that are accumulated: no iteration may be run twice. ``write`` is given the number of a column from
     ``begin`` on."""
@@ -175,7 +175,11 @@ def emit_columns(
     def numbered(_: str | None) -> None:
         write(code.arithmetic("sub", str(body.find(var)), begin))
 
-    _emit(body, var, begin, code.arithmetic("sub", end, begin), strip, numbered, overlaps=False, masks=False)
+    if count.isdigit() and int(count) <= UNROLLED:
+        with body.loop(var, begin, count):
+            numbered(None)
+        return
+    _emit(body, var, begin, count, strip, numbered, overlaps=False, masks=False)
 
 
 def _emit(

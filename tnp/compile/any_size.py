@@ -101,7 +101,8 @@ class HotSizes:
         #: the size that is to get code of its own
         self._due: Any = None
         self._made = 0
-        self._untimed = made.run
+        #: the program that is called where calls are not timed
+        self.untimed = made.run
         #: calls until one is timed
         self._left = 0
         self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
@@ -111,7 +112,7 @@ class HotSizes:
         """The result, or ``MISS``. A call whose size has taken long in all compiles a program for that size."""
         if self._left:
             self._left -= 1
-            return self._untimed(*values)
+            return self.untimed(*values)
         self._left = TIMED - 1
         result = self._program(*values)
         if self._due is not None:
@@ -145,7 +146,7 @@ class HotSizes:
     def _stop(self) -> None:
         """Calls are not timed any more: no further size gets a program."""
         self._made = MOST
-        self._program = self._untimed
+        self._program = self.untimed
 
     def _specialize(self, values: tuple[Any, ...]) -> None:
         """Compiles a program for the sizes of a call that has run."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from tnp.api import jitted_function
 from tnp.capture.guards.prologue import MISS
+from tnp.compile.any_size import HotSizes
 from tnp.compile.aot_autograd import without_gradients
 from tnp.compile.cache_entry import CacheEntry
 from tnp.compile.compiled_function import Jitted
@@ -338,6 +339,8 @@ def _rows_of_parts(points: ResumePoints, times: PartTimes) -> list[Row]:
 
 def _calling(prologue: Any, program: Callable[..., Any]) -> Callable[..., Any]:
     """A compiled prologue that calls another program, of the same inputs."""
+    if isinstance(prologue, HotSizes):
+        prologue = prologue.untimed
     scope = {**prologue.__globals__, "computation": program}
     return FunctionType(prologue.__code__, scope, prologue.__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import dtypes, symbols
+from tnp.core import dtypes, intervals, symbols
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
@@ -96,6 +96,14 @@ class Function:
     def _computed(self, number: NumberProxy) -> str:
         if number.name in self.module.roots:
             return self.word(number.name)
+        form = intervals.linear(number)
+        if [*form.terms] != [number.name]:  # it has been found to be made of others
+            total = str(form.constant)
+            for part, factor in form.terms.values():
+                total = self.code.arithmetic(
+                    "add", total, self.code.arithmetic("mul", self.size(part), self.size(factor))
+                )
+            return total
         if number.origin is None or number.origin[0] not in _OPERATIONS:
             raise Refused(f"the size {number.text} does not follow from the arguments")
         operation, args = number.origin

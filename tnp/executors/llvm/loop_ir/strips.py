@@ -107,7 +107,11 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
     strip = _strip_of(body, var, typical)
     code = body.code
     count = count or code.arithmetic("sub", end, begin)
-    if strip is not None and not body.module.is_plain and count.isdigit() and int(count) > UNROLLED:
+    if strip is None or body.module.is_plain or (count.isdigit() and int(count) <= _most_in_order(body, strip)):
+        with body.loop(var, begin, end):
+            write(None)
+        return
+    if count.isdigit():
         vectors, rest = divmod(int(count), strip.vector)
         most = next(n for n in (8, 4, 2, 1) if n <= strip.vectors and vectors % n == 0)
         if not rest and not body.ahead and 2 * most >= strip.vectors:  # they fill the loop
@@ -126,12 +130,13 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
                     first = extreme(code, "smin", code.arithmetic("mul", k, str(length)), str(int(count) - length))
                     emit(body, var, first, code.arithmetic("add", first, str(length)), typical, write, str(length))
                 return
-    if strip is None or body.module.is_plain or (count.isdigit() and int(count) <= UNROLLED):
-        with body.loop(var, begin, end):
-            write(None)
-        return
     masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
     _emit(body, var, begin, count, strip, write, overlaps=may_repeat(statements), masks=masks)
+
+
+def _most_in_order(body: Body, strip: _Strip) -> int:
+    """Iterations of a loop that is left as it is: with more of them, an element costs less as part of a vector, even if that is computed twice."""
+    return UNROLLED if body.is_cheap() else strip.vector
 
 
 def emit_rows(body: Body, var: Var, begin: str, end: str, write: Write) -> None:

@@ -23,7 +23,7 @@ from tnp.core.context import current_trace
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
 
-__all__ = ["Linear", "bounds", "differ_by", "linear", "note_either", "note_result", "slice_length"]
+__all__ = ["Linear", "bounds", "differ_by", "linear", "note_either", "note_result", "reduced", "slice_length"]
 
 #: the ends of an interval, both included; ``None`` for an end that is not known
 Interval: TypeAlias = "tuple[int | None, int | None]"
@@ -82,6 +82,14 @@ def linear(x: int | NumberProxy) -> Linear:
             value = int(number.value)
             result = result.plus(Linear({name: (number, 1)}, 0), -k).plus(Linear({}, value), k)
     return result
+
+
+def reduced(form: Linear) -> Linear:
+    """The same in terms of fewer numbers, where some have been found to equal others since."""
+    found = Linear({}, form.constant)
+    for number, k in form.terms.values():
+        found = found.plus(linear(number), k)
+    return found
 
 
 def bounds(x: int | NumberProxy) -> Interval:

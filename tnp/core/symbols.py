@@ -62,7 +62,8 @@ class Relations:
     """What a program relies on of the symbolic sizes of one call: conditions, as Python over the prologue's names."""
 
     def __init__(self) -> None:
-        self._conditions: dict[str, None] = {}
+        #: by their texts. Some say that a linear form is not negative (``>=``), or that it is 0 (``==``).
+        self._conditions: dict[str, tuple[str, intervals.Linear] | None] = {}
         #: the symbols of the call
         self.symbols: list[NumberProxy] = []
         #: by its expression, the first number that no linear form describes: a quotient, a remainder, a product
@@ -71,7 +72,27 @@ class Relations:
         self._fixed: list[NumberProxy] = []
 
     def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._conditions))
+        least, others = self.conditions()
+        yield from (f"{text} >= {low}" for text, low in least.items())
+        yield from others
+
+    def conditions(self) -> tuple[dict[str, int], list[str]]:
+        """By their expressions, the least values of numbers; and the other conditions."""
+        least: dict[str, int] = {}
+        others: dict[str, None] = {}
+        for text, meaning in self._conditions.items():
+            kind, form = meaning or ("", intervals.Linear({}, 0))
+            terms = list(intervals.reduced(form).terms.values()) if kind == ">=" else list(form.terms.values())
+            if kind == ">=" and len(terms) == 1 and terms[0][1] > 0:
+                number, factor = terms[0]
+                low = -(intervals.reduced(form).constant // factor)
+                least[_text_of(number)] = max(low, least.get(_text_of(number), low))
+            elif kind == "==" and not form.constant and sorted(k for _, k in terms) == [-1, 1]:
+                a, b = sorted(terms, key=lambda term: -term[1])
+                others[f"{_text_of(a[0])} == {_text_of(b[0])}"] = None
+            else:
+                others[text] = None
+        return least, list(others)
 
     def adopt(self, number: NumberProxy, text: str, low: int | None = LEAST) -> NumberProxy:
         """Makes ``number`` a symbolic size of at least ``low``, which the expression ``text`` fetches at each call."""
@@ -100,10 +121,13 @@ class Relations:
         if texts[0] == texts[1]:
             return True
         is_equal = value_of(a) == value_of(b)
-        low, high = intervals.linear(a).plus(intervals.linear(b), -1).interval()
+        difference = intervals.linear(a).plus(intervals.linear(b), -1)
+        low, high = difference.interval()
         if (low is not None and low > 0) or (high is not None and high < 0):
             return False
-        self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = None
+        self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = (
+            ("==", difference) if is_equal else None
+        )
         if is_equal:
             _unify(a, b)
             if isinstance(a, int) != isinstance(b, int):
@@ -112,13 +136,15 @@ class Relations:
 
     def less(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
         """Whether ``a < b``, which the program relies on from now on."""
-        low, high = intervals.linear(b).plus(intervals.linear(a), -1).interval()
+        difference = intervals.linear(b).plus(intervals.linear(a), -1)
+        low, high = difference.interval()
         if low is not None and low > 0:
             return True
         if high is not None and high <= 0:
             return False
         is_less = _known(a) < _known(b)
-        self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = None
+        excess = difference.plus(intervals.linear(1), -1) if is_less else difference.times(-1)
+        self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = ">=", excess
         return is_less
 
 

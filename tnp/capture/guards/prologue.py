@@ -233,8 +233,33 @@ class Prologue:
 
     def guard_relations(self) -> None:
         """Adds what the program has come to rely on of symbolic sizes."""
-        for condition in self.relations:
+        least, others = self.relations.conditions()
+        for text, low in least.items():
+            self._guard_least(text, low)
+        for condition in others:
             self.guard(condition, condition)
+
+    def _guard_least(self, text: str, low: int) -> None:
+        """Adds that a number is at least ``low``, in the place of what is there of that kind."""
+        condition, beginning = f"{text} >= {low}", f"{text} >= "
+        for i, step in enumerate(self.steps):
+            if isinstance(step, Guard) and step.condition.startswith(beginning):
+                known = step.condition.removeprefix(beginning)
+                if known.isdecimal() and int(known) < low:
+                    self.steps[i] = Guard(condition, step.description.removesuffix(known) + str(low))
+                    self._note_least(text, low)
+                if known.isdecimal():
+                    return
+        self.guard(condition, condition)
+
+    def _note_least(self, text: str, low: int) -> None:
+        """Has what looks at arrays natively look for the least size of a dimension, too."""
+        array, _, rest = text.rpartition(".shape[")
+        if array in self._arrays:
+            count, kind = self._arrays[array]
+            shape = list(kind.shape)
+            shape[int(rest.removesuffix("]"))] = -low
+            self._arrays[array] = count, kind._replace(shape=tuple(shape))
 
     def check_together(self, expression: str, value: Any, since: int, make: Any) -> None:
         """Lets the guards of an array that were added since there were ``since`` steps be checked with those of others, at once

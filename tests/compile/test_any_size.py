@@ -99,6 +99,7 @@ def test_what_is_native_for_known_sizes_alone_is_compiled_for_them(monkeypatch):
 @pytest.mark.parametrize("is_faster", [True, False])
 def test_a_size_whose_calls_take_long_gets_a_program_if_that_is_faster(monkeypatch, is_faster):
     monkeypatch.setattr(any_size, "COMPILING", 0.0)
+    monkeypatch.setattr(any_size, "SHORT", 0.0)
     monkeypatch.setattr(any_size, "FASTER", 1e9 if is_faster else 0.0)
     f = called(lambda x: np.exp(x).sum() + x, 10, 20)
     monkeypatch.setattr(any_size, "COMPILING", 0.05)

@@ -36,8 +36,8 @@ COMPILING = 0.05
 SIZES, CALLS = 1024, 8
 #: programs for one size beside one for any size
 MOST = 8
-#: one of so many calls is timed
-TIMED = 8
+#: one of so many calls is timed; and where one takes less than ``SHORT`` seconds
+TIMED, RARELY, SHORT = 8, 64, 5e-5
 
 
 def trace_for_any_size(
@@ -103,8 +103,8 @@ class HotSizes:
         self._made = 0
         #: the program that is called where calls are not timed
         self.untimed = made.run
-        #: calls until one is timed
-        self._left = 0
+        #: calls until one is timed, and of how many calls that is one
+        self._left, self._pause = 0, TIMED
         self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
         self.__tnp_source__: str = self._program.__tnp_source__
 
@@ -113,8 +113,8 @@ class HotSizes:
         if self._left:
             self._left -= 1
             return self.untimed(*values)
-        self._left = TIMED - 1
         result = self._program(*values)
+        self._left = self._pause - 1
         if self._due is not None:
             self._specialize(values)
         return result
@@ -135,7 +135,8 @@ class HotSizes:
             self._times.clear()
         spent, fastest = self._times.get(sizes, (0.0, seconds))
         fastest = min(seconds, fastest)
-        spent += fastest * (TIMED if spent else 1)  # a first call may take longer than others
+        spent += fastest * (self._pause if spent else 1)  # a first call may take longer than others
+        self._pause = TIMED if seconds > SHORT else RARELY
         self._times[sizes] = spent, fastest
         if spent > self.seconds and self._made < MOST:
             self._due = sizes

@@ -237,11 +237,12 @@ class Executor:
         return None
 
     def check_arrays(
-        self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]
+        self, kinds: Sequence[tuple[Any, tuple[Any, ...], tuple[int, ...] | None, bool]]
     ) -> Callable[..., Any] | None:
         """A fast function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape,
-        strides); ``None`` if the executor has none. Of a kind without strides are C-contiguous arrays, and a length ``-n`` in its shape
-        is ``n`` at least.
+        strides, whether they may be written to without a warning); ``None`` if the executor has none. Of a kind without strides are
+        C-contiguous arrays, and in its shape a length ``-n`` is ``n`` at least, ``(i, d)`` that of dimension ``d`` of the argument ``i``
+        before.
         """
         return None
 

@@ -41,7 +41,7 @@ class CtypesLauncher:
 
 def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owner: Any, *args: Any) -> Any:
     """What the native function does; ``owner`` is only kept."""
-    if len(args) != len(spec.inputs) or not all(map(_fits, spec.inputs, args)):
+    if len(args) != len(spec.inputs) or not all(_fits(x, a, args) for x, a in zip(spec.inputs, args)):
         return slow(*args)
     data = [a if x.kind in ("array", "dense") else _number(x, a) for x, a in zip(spec.inputs, args)]
     dims = [(ctypes.c_int64 * max(1, a.ndim))(*a.shape) for a in data]
@@ -81,7 +81,7 @@ def _number(x: Input | Output, value: Any) -> np.ndarray:
     return number
 
 
-def _fits(x: Input, arg: Any) -> bool:
+def _fits(x: Input, arg: Any, args: Sequence[Any]) -> bool:
     """Whether ``arg`` is what ``x`` says."""
     if x.kind == "scalar":
         return type(arg) is np.dtype(x.dtype).type
@@ -94,7 +94,8 @@ def _fits(x: Input, arg: Any) -> bool:
     if x.kind == "dense":
         usable = arg.flags.c_contiguous and arg.flags.aligned and (arg.flags.writeable or not x.writeable)
         same_dtype = arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)
-        fits = arg.ndim == len(x.shape) and all(n in (0, d) or d >= -n > 0 for n, d in zip(x.shape, arg.shape))
+        lengths = [n if isinstance(n, int) else args[n[0]].shape[n[1]] for n in x.shape]
+        fits = arg.ndim == len(x.shape) and all(n in (0, d) or d >= -n > 0 for n, d in zip(lengths, arg.shape))
         return bool(usable and fits and same_dtype)
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
     usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)

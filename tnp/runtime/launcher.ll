@@ -81,8 +81,11 @@ in.kind:
 array:
   %dims = call i64 @word(ptr %in, i64 2)
   %needed = call i64 @word(ptr %in, i64 6)
+  %writes = and i64 %needed, $writeable
+  %warns = shl i64 %writes, $warn_shift
+  %asked = or i64 %needed, %warns
   %flags = call i64 @word(ptr %arg, i64 $flags)
-  %flags.had = and i64 %flags, %needed
+  %flags.had = and i64 %flags, %asked
   %flags.fit = icmp eq i64 %flags.had, %needed
   %nd = call i64 @word(ptr %arg, i64 $nd)
   %nd.low = and i64 %nd, 4294967295
@@ -132,7 +135,19 @@ dim.check:
   %stride.unused = icmp ule i64 %dim, 1
   %stride.fits = or i1 %stride.same, %stride.unused
   %both.fit = and i1 %dim.fits, %stride.fits
-  br i1 %both.fit, label %dim.next, label %declined
+  br i1 %both.fit, label %dim.next, label %dim.other
+dim.other:
+  %dim.refers = icmp sle i64 %dim.expected, $dim_of_another
+  %may.fit = and i1 %dim.refers, %stride.fits
+  br i1 %may.fit, label %dim.reference, label %declined
+dim.reference:
+  %reference = sub i64 $dim_of_another, %dim.expected
+  %other.input = lshr i64 %reference, 8
+  %other.dim = and i64 %reference, 255
+  %other.shape = call ptr @pointer(ptr %dims.of, i64 %other.input)
+  %dim.of.other = call i64 @word(ptr %other.shape, i64 %other.dim)
+  %dim.equal = icmp eq i64 %dim, %dim.of.other
+  br i1 %dim.equal, label %dim.next, label %declined
 dim.next:
   %k.next = add i64 %k, 1
   br label %dim.head

@@ -72,12 +72,13 @@ class Input:
 
     ``kind``: ``"array"``: exactly an ``ndarray`` of ``shape``, ``strides`` (bytes) and ``dtype``, aligned, and writeable if
     ``writeable``, with ``exact`` of that very object of a dtype; ``"dense"``: any C-contiguous one of as many dimensions, of which ``shape`` has the
-    lengths: 0 for any, ``-n`` for ``n`` at least; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
+    lengths: 0 for any, ``-n`` for ``n`` at least, ``(i, d)`` for the length of dimension ``d`` of the input ``i``, which comes before;
+    ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
     that type; ``"scalar"``: a NumPy scalar of ``dtype``, whose slot points at a value of that dtype.
     """
 
     kind: str = "array"
-    shape: tuple[int, ...] = ()
+    shape: tuple[Any, ...] = ()
     strides: tuple[int, ...] = ()
     dtype: Any = None
     writeable: bool = False
@@ -163,6 +164,10 @@ FIELDS = {"type": 1, "data": 2, "nd": 3, "dimensions": 4, "strides": 5, "descr":
 
 #: ``NPY_ARRAY_ALIGNED``, ``NPY_ARRAY_WRITEABLE``
 ALIGNED, WRITEABLE, C_CONTIGUOUS = 0x100, 0x400, 0x1
+#: by how many bits the flag of an array that warns when it is written to (``NPY_ARRAY_WARN_ON_WRITE``) is above ``WRITEABLE``
+WARN_SHIFT = 21
+#: lengths below stand for those of other inputs
+DIM_OF_ANOTHER = -(1 << 62)
 #: ``NPY_ARRAY_CARRAY``, ``NPY_ARRAY_FARRAY``: contiguous, aligned, writeable
 CARRAY, FARRAY = 0x501, 0x502
 
@@ -342,7 +347,8 @@ def _launch_ir() -> str:
     kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
     kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
     return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT,
-        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED, poll_clock=POLL_CLOCK, poll_ms=POLL_MS, large=LARGE, large_range=TOO_LARGE - LARGE, carray=CARRAY)  # fmt: skip
+        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED, poll_clock=POLL_CLOCK, poll_ms=POLL_MS, large=LARGE, large_range=TOO_LARGE - LARGE, carray=CARRAY,
+        writeable=WRITEABLE, warn_shift=WARN_SHIFT, dim_of_another=DIM_OF_ANOTHER)  # fmt: skip
 
 
 @functools.cache
@@ -506,7 +512,7 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
             flags = ALIGNED | (WRITEABLE if x.writeable else 0) | (C_CONTIGUOUS if x.kind == "dense" else 0)
             words = [
                 len(x.shape),
-                integers(x.shape) if any(x.shape) or x.kind == "array" else 0,
+                integers([_length(n) for n in x.shape]) if any(x.shape) or x.kind == "array" else 0,
                 integers(x.strides) if x.kind == "array" else 0,
                 address(np.dtype(x.dtype)),
                 flags,
@@ -550,6 +556,11 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
     for record in records:
         words += record + [0] * (RECORD - len(record))
     return (ctypes.c_int64 * len(words))(*words), kept
+
+
+def _length(n: int | tuple[int, int]) -> int:
+    """A length of an input, as native code has it."""
+    return n if isinstance(n, int) else DIM_OF_ANOTHER - (n[0] * 256 + n[1])
 
 
 def polls() -> bool:

@@ -10,7 +10,7 @@ import builtins
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
@@ -59,15 +59,22 @@ class Guard:
 
 
 class ArrayKind(NamedTuple):
-    """What a program is compiled for of an array: its dtype and shape, and its strides in bytes. Without those it is C-contiguous, and
-    a dimension ``-n`` is one of ``n`` elements at least."""
+    """What a program is compiled for of an array: its dtype and shape, its strides in bytes, and whether it is written to. Without
+    strides it is C-contiguous, and a dimension ``-n`` is one of ``n`` elements at least, ``(i, d)`` one as long as dimension ``d`` of the
+    array ``i`` before."""
 
     dtype: Any
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     strides: tuple[int, ...] | None
+    writable: bool = False
+
+    def with_dimension(self, d: int, n: int | tuple[int, int]) -> ArrayKind:
+        """The same with another dimension ``d``."""
+        return self._replace(shape=(*self.shape[:d], n, *self.shape[d + 1 :]))
 
 
 _WORD = re.compile(r"\w+")
+_DIMENSION = re.compile(r"(.+)\.shape\[(\d+)\]")
 
 
 @functools.lru_cache(4_096)
@@ -166,8 +173,8 @@ class Prologue:
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()
         self._lets = 0
-        #: of arrays, by expression, how many guards in a row say what it is, and what that is in short
-        self._arrays: dict[str, tuple[int, ArrayKind]] = {}
+        #: of arrays, by expression, the guards that say what it is, and what that is in short
+        self._arrays: dict[str, tuple[list[str], ArrayKind]] = {}
         #: arrays of another library that are looked at together: by expression their values and their guards; and what makes
         #: of the values a function that says whether others are of their kinds, surely if it says so
         self._alike: dict[str, tuple[Any, list[str]]] = {}
@@ -219,7 +226,7 @@ class Prologue:
         if symbolic and is_c_contiguous and 0 not in kind.shape:
             kind = ArrayKind(kind.dtype, tuple(-LEAST if d in symbolic else n for d, n in enumerate(kind.shape)), None)
         if kind.strides is None or not symbolic:
-            self._arrays[e] = (len(self.steps) - before, kind)
+            self._arrays[e] = ([s.condition for s in self.steps[before:] if isinstance(s, Guard)], kind)
 
     def guard_sizes(self, source: Source, shape: Sequence[int], symbolic: Sequence[int]) -> None:
         """Adds that an array has the sizes of ``shape``, and in the dimensions ``symbolic`` any from :data:`LEAST` on."""
@@ -247,19 +254,25 @@ class Prologue:
                 known = step.condition.removeprefix(beginning)
                 if known.isdecimal() and int(known) < low:
                     self.steps[i] = Guard(condition, step.description.removesuffix(known) + str(low))
-                    self._note_least(text, low)
+                    self._note_least(text, step.condition, condition, low)
                 if known.isdecimal():
                     return
         self.guard(condition, condition)
 
-    def _note_least(self, text: str, low: int) -> None:
+    def _note_least(self, text: str, before: str, condition: str, low: int) -> None:
         """Has what looks at arrays natively look for the least size of a dimension, too."""
-        array, _, rest = text.rpartition(".shape[")
-        if array in self._arrays:
-            count, kind = self._arrays[array]
-            shape = list(kind.shape)
-            shape[int(rest.removesuffix("]"))] = -low
-            self._arrays[array] = count, kind._replace(shape=tuple(shape))
+        place = _DIMENSION.fullmatch(text)
+        if place is not None and place[1] in self._arrays:
+            conditions, kind = self._arrays[place[1]]
+            conditions = [condition if c == before else c for c in conditions]
+            self._arrays[place[1]] = conditions, kind.with_dimension(int(place[2]), -low)
+
+    def guard_writable(self, expression: str, condition: str, description: str) -> None:
+        """Adds that an array may be written to, which ``condition`` says."""
+        self.guard(condition, description)
+        if expression in self._arrays:
+            conditions, kind = self._arrays[expression]
+            self._arrays[expression] = [*conditions, condition], kind._replace(writable=True)
 
     def check_together(self, expression: str, value: Any, since: int, make: Any) -> None:
         """Lets the guards of an array that were added since there were ``since`` steps be checked with those of others, at once
@@ -298,18 +311,14 @@ class Prologue:
         def flush() -> None:
             plain = list(pending)
             if checks is not None:
-                found: dict[str, int] = {}
-                for i, condition in enumerate(plain):
-                    if condition in tests:
-                        found.setdefault(tests[condition], i)
+                found = list(dict.fromkeys(tests[c] for c in plain if c in tests))
                 if found:
-                    kinds = [self._arrays[e] for e in found]
-                    slow = [c for i, (n, _) in zip(found.values(), kinds) for c in plain[i : i + n]]
-                    seen = set(slow)
-                    plain = [c for c in plain if c not in seen]
+                    kinds, more = self._related([self._arrays[e] for e in found], found, plain)
+                    slow = [c for c in plain if c in more]
+                    plain = [c for c in plain if c not in more]
                     call = f"fits{len(checks)}({', '.join(found)})"
                     body.append(f"if {call} is None and not ({' and '.join(slow)}): return MISS")
-                    checks.append([kind for _, kind in kinds])
+                    checks.append(kinds)
             if plain:
                 body.append(f"if not ({' and '.join(plain)}): return MISS")
             pending.clear()
@@ -347,6 +356,30 @@ class Prologue:
             lines.append("    return MISS")
         lines.append(f"  return computation({', '.join(inputs)})")
         return "\n".join(lines) + "\n"
+
+    def _related(
+        self, known: Sequence[tuple[list[str], ArrayKind]], names: Sequence[str], conditions: Iterable[str]
+    ) -> tuple[list[ArrayKind], set[str]]:
+        """The kinds of arrays that are looked at together, with equal dimensions, and which conditions that replaces."""
+        kinds = [kind for _, kind in known]
+        replaced = {c for of_array, _ in known for c in of_array}
+        for condition in conditions:
+            places = [_DIMENSION.fullmatch(side) for side in condition.split(" == ")]
+            if len(places) != 2 or any(p is None or p[1] not in names for p in places):
+                continue
+            (a, d), (b, e) = sorted((names.index(p[1]), int(p[2])) for p in places if p is not None)
+            first, second = kinds[a].shape[d], kinds[b].shape[e]
+            # the second has symbolic dimensions, is in C order, and says no more of this one than the first does
+            if (
+                kinds[b].strides is None
+                and isinstance(first, int)
+                and isinstance(second, int)
+                and first <= second < 0
+                and a < b
+            ):
+                kinds[b] = kinds[b].with_dimension(e, (a, d))
+                replaced.add(condition)
+        return kinds, replaced
 
     def compile(
         self,

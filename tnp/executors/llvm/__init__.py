@@ -120,7 +120,7 @@ class LLVMExecutor(FusionExecutor):
         return Fused(compiled.launcher.function, updates, compiled.describe)
 
     def check_arrays(
-        self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]
+        self, kinds: Sequence[tuple[Any, tuple[Any, ...], tuple[int, ...] | None, bool]]
     ) -> Callable[..., Any] | None:
         try:
             found = launcher.make_launcher("fits", lambda *args: None)
@@ -128,8 +128,8 @@ class LLVMExecutor(FusionExecutor):
         except Unavailable:
             return None
         inputs = [
-            launcher.Input("dense" if strides is None else "array", shape, strides or (), dtype, exact=True)
-            for dtype, shape, strides in kinds
+            launcher.Input("dense" if strides is None else "array", shape, strides or (), dtype, writable, exact=True)
+            for dtype, shape, strides, writable in kinds
         ]
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)

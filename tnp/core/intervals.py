@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Linear", "bounds", "differ_by", "linear", "note_either", "note_result", "reduced", "slice_length"]
 
+#: terms of a form whose products are looked at
+MOST_TERMS = 4
+
 #: the ends of an interval, both included; ``None`` for an end that is not known
 Interval: TypeAlias = "tuple[int | None, int | None]"
 
@@ -56,6 +59,27 @@ class Linear:
 
     def interval(self) -> Interval:
         """Where the value surely lies."""
+        low, high = self._ends()
+        products = [number for number, _ in self.terms.values() if _factors(number)]
+        if products and len(self.terms) <= MOST_TERMS:
+            lows = [self._ends_without(x) for x in products]
+            highs = [self.times(-1)._ends_without(x) for x in products]
+            low = max((x for x in (low, *lows) if x is not None), default=None)
+            high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
+        return low, high
+
+    def _ends_without(self, product: NumberProxy) -> int | None:
+        """The least value if a product ``x * y`` that is added is only known to be at least ``x`` times the least ``y``: ``x * y - x`` is not
+        negative where ``y`` is at least 1."""
+        k = self.terms[product.name][1]
+        found = []
+        for x, y in (_factors(product), _factors(product)[::-1]):
+            if k > 0:
+                rest = self.plus(Linear({product.name: (product, 1)}, 0), -k)
+                found.append(rest.plus(linear(x), k * y.low).interval()[0])
+        return max((low for low in found if low is not None), default=None)
+
+    def _ends(self) -> Interval:
         low: int | None = self.constant
         high: int | None = self.constant
         for number, k in self.terms.values():
@@ -63,6 +87,15 @@ class Linear:
             low = None if low is None or ends[0] is None else low + k * ends[0]
             high = None if high is None or ends[1] is None else high + k * ends[1]
         return low, high
+
+
+def _factors(number: NumberProxy) -> tuple[NumberProxy, ...]:
+    """The two factors of a product, neither of which is negative; ``()`` of other numbers."""
+    if number.origin is None or number.origin[0] != "mul":
+        return ()
+    factors = tuple(number.origin[1])
+    is_plain = all(not isinstance(x, (int, float)) and x.low is not None and x.low >= 0 for x in factors)
+    return factors if is_plain else ()
 
 
 def linear(x: int | NumberProxy) -> Linear:

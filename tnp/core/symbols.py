@@ -54,6 +54,8 @@ __all__ = [
 LEAST = 2
 #: values of a number that may get a program each
 FEW = 4
+#: terms of a product that is written as a sum, at most
+MOST_TERMS = 12
 #: operations in the expression of a number, at most: Python reads 200 nested parentheses
 LONGEST = 150
 
@@ -87,9 +89,12 @@ class Relations:
                 number, factor = terms[0]
                 low = -(intervals.reduced(form).constant // factor)
                 least[_text_of(number)] = max(low, least.get(_text_of(number), low))
-            elif kind == "==" and not form.constant and sorted(k for _, k in terms) == [-1, 1]:
-                a, b = sorted(terms, key=lambda term: -term[1])
-                others[f"{_text_of(a[0])} == {_text_of(b[0])}"] = None
+            elif kind == "==" and sorted(k for _, k in terms) == [-1, 1]:
+                a, b = (
+                    number for number, _ in sorted(terms, key=lambda term: term[1] * (-1 if form.constant <= 0 else 1))
+                )
+                more = f" + {abs(form.constant)}" if form.constant else ""
+                others[f"{_text_of(a)} == {_text_of(b)}{more}"] = None
             else:
                 others[text] = None
         return least, list(others)
@@ -503,10 +508,36 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         elif operation == "mul" and result.form is None:
             lows = [low for a in args if (low := intervals.bounds(a)[0]) is not None and low >= 0]
             result.low = lows[0] * lows[1] if len(lows) == 2 else None
+            result.form = _expanded(result, *map(intervals.linear, args))
         if result.form is None and result.python_type is int:
             first = relations.atoms.setdefault(text, result)
             if first is not result:  # the same computation: forms tell by names what cancels
                 result.form = intervals.linear(first)
+
+
+def _expanded(result: NumberProxy, a: intervals.Linear, b: intervals.Linear) -> intervals.Linear | None:
+    """The product of two forms as a form of products of numbers; ``None`` if that is long."""
+    if (len(a.terms) + bool(a.constant)) * (len(b.terms) + bool(b.constant)) > MOST_TERMS:
+        return None
+    form = a.times(b.constant).plus(b, a.constant).plus(intervals.Linear({}, -a.constant * b.constant))
+    for x, k in a.terms.values():
+        for y, m in b.terms.values():
+            form = form.plus(intervals.linear(_product(result, *sorted((x, y), key=lambda n: n.name))), k * m)
+    return form
+
+
+def _product(like: NumberProxy, x: NumberProxy, y: NumberProxy) -> NumberProxy:
+    """The product of two numbers, as a number with the relations of ``like``."""
+    assert like.relations is not None
+    text = _WRITTEN["mul"].format(_text_of(x), _text_of(y))
+    if text not in like.relations.atoms:
+        name = None if current_trace() is not None else text
+        made: NumberProxy = type(like)(name, int, _known(x) * _known(y))
+        made.relations, made.text, made.origin = like.relations, text, ("mul", (x, y))
+        lows = [n.low for n in (x, y) if n.low is not None and n.low >= 0]
+        made.low = lows[0] * lows[1] if len(lows) == 2 else None
+        like.relations.atoms[text] = made
+    return like.relations.atoms[text]
 
 
 def _forget_origin(result: NumberProxy, args: tuple[Any, ...]) -> None:

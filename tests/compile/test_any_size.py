@@ -174,3 +174,55 @@ def test_threads_call_with_sizes_of_their_own():
     for t in threads:
         t.join()
     assert not wrong and programs(f) <= 3
+
+
+def relations(jitted, *arguments):
+    """What programs rely on of sizes, besides that they are 2 at least."""
+    jitted(*arguments)
+    guards = [g.description for e in jitted._entries for g in e.prologue.guards]
+    return [g for g in guards if ("shape[" in g or g.startswith("dimension ")) and not g.endswith(">= 2")]
+
+
+def test_relations_of_one_size_are_one_bound():
+    f = tnp.jit(lambda x: x[2:] + x[:-2] + x[1:-1][::1], dynamic=True)
+    assert relations(f, np.arange(9.0)) == ["dimension 0 of argument x >= 4"]
+    assert_same(f(np.arange(4.0)), np.array([3.0, 6.0]))
+    assert programs(f) == 1
+    assert_same(f(np.arange(3.0)), np.array([3.0]))
+    assert programs(f) == 2
+
+
+def test_equal_dimensions_are_told_without_python():
+    def f(x, y, z):
+        x[:] = y[:, 1:] + z
+        return x
+
+    jitted = tnp.jit(f, dynamic=True)
+    shapes = lambda n, m: (np.ones((n, m)), np.ones((n, m + 1)), np.ones((n, m)))  # noqa: E731
+    for n, m in ((3, 4), (5, 6), (40, 2), (2, 300)):
+        assert_same(jitted(*shapes(n, m)), f(*shapes(n, m)))
+    assert programs(jitted) == 1
+    wrong = np.ones((3, 4)), np.ones((3, 5)), np.ones((2, 4))
+    with pytest.raises(ValueError, match="broadcast"):
+        jitted(*wrong)
+    x = np.ones((3, 4))
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        jitted(x, np.ones((3, 5)), np.ones((3, 4)))
+
+
+def test_what_follows_of_products_is_no_relation():
+    f = tnp.jit(lambda x: x.reshape(-1)[x.shape[1] :] * 2, dynamic=True)
+    assert relations(f, np.ones((3, 4))) == []
+    for shape in ((2, 2), (7, 5)):
+        assert_same(f(np.ones(shape)), np.full(shape[1] * (shape[0] - 1), 2.0))
+    assert programs(f) == 1
+
+
+@native
+def test_the_program_that_runs_is_tried_first():
+    f = called(lambda x: x * 2 + 1, 5, 6, *([7] * 70))
+    assert getattr(f._form.runs[0], "is_for_any_size", False)
+    called_again = f(np.ones(5))
+    assert_same(called_again, np.full(5, 3.0))
+    assert programs(f) == 2

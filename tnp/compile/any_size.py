@@ -92,12 +92,16 @@ def _traced_for_any_size(
 class HotSizes:
     """A program for any size, behind its guards, and how long its calls take, by size."""
 
+    is_for_any_size = True
+
     def __init__(self, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> None:
         self.jitted, self.form = jitted, form
         #: what code for one size takes to compile, at least
         self.seconds = max(seconds, COMPILING)
         #: of each size, the seconds that its calls took in all, and those of the fastest
         self._times: dict[Any, tuple[float, float]] = {}
+        #: programs for one size each
+        self._own: dict[Any, CacheEntry] = {}
         #: the size that is to get code of its own
         self._due: Any = None
         self._made = 0
@@ -131,6 +135,9 @@ class HotSizes:
         return run
 
     def _note(self, sizes: Any, seconds: float) -> None:
+        own = self._own.get(sizes)
+        if own is not None:  # calls of other sizes had this program tried first
+            self.jitted.replace(own, own)
         if len(self._times) >= SIZES and sizes not in self._times:
             self._times.clear()
         spent, fastest = self._times.get(sizes, (0.0, seconds))
@@ -183,7 +190,10 @@ class HotSizes:
                 pays = min(times) <= FASTER * fastest
                 if not pays or self._made >= MOST:
                     self._stop()
-                self.jitted.replace(entry, dataclasses.replace(entry, run=made.run) if pays else None)
+                kept = dataclasses.replace(entry, run=made.run) if pays else None
+                self.jitted.replace(entry, kept)
+                if kept is not None:
+                    self._own[sizes] = kept
             return result
 
         return run

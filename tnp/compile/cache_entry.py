@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program", "runs_of"]
 
 
+#: calls in a row after which a program for any size is tried before those for one size
+CALLS_OF_OTHERS = 32
+
+
 @dataclass(eq=False)
 class CallSignature:
     """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
@@ -41,6 +45,23 @@ class CallSignature:
     in_parts: FasterWay | FasterWayOfAModule | None = None
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
+    #: calls that programs for any size ran while the first program ran none, and how many calls there had been before those
+    _others: int = 0
+    _before: int = 0
+
+    def ran_other(self, run: Callable[..., Any], calls: int) -> bool:
+        """Notes the last of so many ``calls``, which was not for the first program but for ``run``. Says whether that is first from now on:
+        after :data:`CALLS_OF_OTHERS` of them in a row, if it is for any size."""
+        if not getattr(run, "is_for_any_size", False):
+            return False
+        if calls - self._before != self._others + 1:
+            self._others, self._before = 0, calls - 1
+        self._others += 1
+        if self._others < CALLS_OF_OTHERS:
+            return False
+        self._others = 0
+        self.runs = (run, *(r for r in self.runs if r is not run))
+        return True
 
 
 @dataclass

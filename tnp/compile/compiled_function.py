@@ -225,6 +225,8 @@ class Jitted(EagerCalls):
             result = run(*args)
             if result is not MISS:
                 self._hits += 1
+                if self._form.ran_other(run, self._hits):
+                    self._first = run
                 return result
         return self._call_slowly(self._form, args)
 

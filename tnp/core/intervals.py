@@ -76,7 +76,7 @@ class Linear:
         for x, y in (_factors(product), _factors(product)[::-1]):
             if k > 0:
                 rest = self.plus(Linear({product.name: (product, 1)}, 0), -k)
-                found.append(rest.plus(linear(x), k * y.low).interval()[0])
+                found.append(rest.plus(linear(x), k * (y.low or 0)).interval()[0])
         return max((low for low in found if low is not None), default=None)
 
     def _ends(self) -> Interval:

@@ -530,6 +530,12 @@ class FusionExecutor(Executor):
         """The key of the operation ``bsym``: all operations of a region have equal keys."""
         return None
 
+    def inputs_of(self, bound_symbols: Sequence[BoundSymbol], inputs: Sequence[Any]) -> Sequence[Any]:
+        """Those of the ``inputs`` of a region of some ``bound_symbols`` that the executor wants to be passed: not a symbolic size that it
+        reads from an array.
+        """
+        return inputs
+
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
         """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused`; ``None`` leaves the
         region to other executors. Programs call it by ``name``. Raises ``NotImplementedError`` unless a subclass

@@ -60,6 +60,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unf
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, k, last_readers)
+        inputs = list(first.fuser.inputs_of(group, inputs))
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         if not stores and first.fuser.updates_inputs:
             stores = _over_products(group, inputs, outputs, products)

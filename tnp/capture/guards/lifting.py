@@ -533,12 +533,10 @@ class Inputs:
             return
         memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
         for name, a in written:
-            is_writable = f"{memory[name]}.flags.writeable"
+            flag = "flags.writeable"
             if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own
-                is_writable = f"{memory[name]}.flags.num & {WRITEABLE | WARN_ON_WRITE:#x} == {WRITEABLE:#x}"
-                self.prologue.guard_writable(memory[name], is_writable, f"{name} is writable")
-            else:
-                self.prologue.guard(is_writable, f"{name} is writable")
+                flag = f"flags.num & {WRITEABLE | WARN_ON_WRITE:#x} == {WRITEABLE:#x}"
+            self.prologue.guard_writable(memory[name], f"{memory[name]}.{flag}", f"{name} is writable")
         others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
         done = set()
         for name, a in written:

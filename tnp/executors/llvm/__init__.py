@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
@@ -85,6 +85,10 @@ class LLVMExecutor(FusionExecutor):
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR
+
+    def inputs_of(self, bound_symbols: Sequence[BoundSymbol], inputs: Sequence[Proxy]) -> Sequence[Proxy]:
+        is_symbolic = any(map(loop_ir.is_symbolic, bound_symbols)) and not is_control_flow(bound_symbols[0])
+        return loop_ir.without_sizes(bound_symbols, inputs) if is_symbolic else inputs
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""

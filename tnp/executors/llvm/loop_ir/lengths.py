@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import intervals, symbols
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Region
+from tnp.executors.llvm.graph import collected
 
-__all__ = ["with_symbols"]
+__all__ = ["with_symbols", "without_sizes"]
 
 #: what such a length is taken for where code is chosen by sizes
 _TYPICAL = 1000
@@ -49,6 +50,22 @@ def with_symbols(region: Region) -> Region:
         inputs=swapped(region.inputs),
         outputs=swapped(region.outputs),
     )
+
+
+def without_sizes(bsyms: Sequence[BoundSymbol], inputs: Sequence[Proxy]) -> list[Proxy]:
+    """The inputs of a region without the numbers that follow from the sizes of its arrays, and that no element is computed of."""
+    dims = {n.name for p in inputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+    elements = {x.name for b in collected(bsyms) if OpTags.VIEW not in b.sym.tags for x in _numbers(b)}
+
+    def follows(p: Proxy) -> bool:
+        return symbols.is_symbol(p) and p.name not in elements and all(n.name in dims for n in symbols.roots(p))
+
+    return [p for p in inputs if not follows(p)]
+
+
+def _numbers(b: BoundSymbol) -> Iterator[Proxy]:
+    """The numbers that a prim takes by themselves, not as a part of a shape."""
+    yield from (x for x in (*b.args, *b.kwargs.values()) if isinstance(x, NumberProxy))
 
 
 def _proxies(region: Region) -> Iterator[Proxy]:

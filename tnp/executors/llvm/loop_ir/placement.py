@@ -20,6 +20,8 @@ __all__ = ["Placement", "memory_of_outputs", "separate_outputs"]
 def memory_of_outputs(graph: Graph) -> list[Node]:
     """The node in whose memory each output of a graph will be: an input that it updates, or one of its own. Outputs become distinct."""
     separate_outputs(graph)
+    if not any(isinstance(n, Update) for n in graph.nodes):
+        return list(graph.outputs)
     placement = Placement(graph)
     return [placement.root(n) for n in graph.outputs]
 

@@ -226,3 +226,20 @@ def test_the_program_that_runs_is_tried_first():
     called_again = f(np.ones(5))
     assert_same(called_again, np.full(5, 3.0))
     assert programs(f) == 2
+
+
+@native
+def test_a_kernel_finds_sizes_that_equal_others():
+    """The size of ``s`` is that of ``a``, which is no argument of the second kernel."""
+
+    def f(a, b):
+        c = a[1:] + b[1:]
+        s = np.sort(a[1:] * 2)
+        return s * b[1:] + s, c
+
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (5, 9, 40):
+        a, b = np.linspace(0, 1, n), np.linspace(1, -1, n)
+        assert_same(jitted(a, b), f(a, b))
+    shown = str(tnp.explain(jitted, a, b))
+    assert shown.count("kernel for any size") == 2 and "numpy: t" in shown and "np.multiply" not in shown

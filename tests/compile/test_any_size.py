@@ -243,3 +243,16 @@ def test_a_kernel_finds_sizes_that_equal_others():
         assert_same(jitted(a, b), f(a, b))
     shown = str(tnp.explain(jitted, a, b))
     assert shown.count("kernel for any size") == 2 and "numpy: t" in shown and "np.multiply" not in shown
+
+
+def test_a_range_as_an_array_is_one_program_for_all_lengths():
+    f = tnp.jit(lambda n, x: np.array(range(1, n, 2)) * x + np.asarray(range(n), float).sum())
+    g = f.__tnp_function__
+    for n in (5, 6, 7, 30, 200):
+        assert_same(f(n, 1.5), g(n, 1.5))
+    assert programs(f) == 2
+    empty = tnp.jit(lambda n: np.array(range(n)))
+    for n in (4, 5, 0, 1, -3):  # of no integers, NumPy makes floats
+        assert_same(empty(n), np.array(range(n)))
+    with pytest.raises(OverflowError):
+        tnp.jit(lambda n: np.asarray(range(n), np.uint8))(300)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import library_of_value, register
 from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
-from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
+from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
@@ -174,6 +175,8 @@ class NumpyLibrary(Operators, Subscripts):
             return run_opaquely(tracer, function, args, kwargs)
         if OpTags.LATE_GUARD in symbol.tags:
             check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
+        if OpTags.TAKES_LISTS in symbol.tags and args and type(args[0]) is TracedRange:
+            args = range_as_array(args[0], kwargs.get("dtype", args[1] if len(args) > 1 else None)), *args[1:]
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":

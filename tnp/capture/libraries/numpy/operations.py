@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import TracedArray
-from tnp.core import languages
+from tnp.core import languages, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy
 from tnp.lang import numpy as lnp
@@ -18,7 +19,7 @@ from tnp.lang import numpy as lnp
 if TYPE_CHECKING:
     from tnp.runtime.python_calls import Effect
 
-__all__ = ["as_array", "copy_of", "fresh", "python_call", "scalar_of", "scalar_or_number", "select"]
+__all__ = ["as_array", "copy_of", "fresh", "python_call", "range_as_array", "scalar_of", "scalar_or_number", "select"]
 
 
 def scalar_of(kind: type, *value: Any) -> TracedArray:
@@ -55,6 +56,19 @@ def as_array(x: Any, *dtype: Any) -> TracedArray:
     """``np.asarray(x, dtype)``: the array itself if it has the dtype."""
     made: TracedArray = active.current().call(lnp.asarray, (x, *dtype), {})
     return made
+
+
+#: dtypes that hold any integer of a range, or a float near it
+_WIDE = (int, float, complex, np.int64, np.float64, np.complex128)
+
+
+def range_as_array(x: TracedRange, dtype: Any) -> Any:
+    """A range whose length may vary as an array of its integers, of which one of ``dtype`` is to be made. The range itself where NumPy may
+    raise for one of them, and where it makes no integers because there are none."""
+    if type(x.step) is not int or not (dtype is None or dtype in _WIDE):
+        return x.known()
+    made = active.current().call(lnp.arange, (x.start, x.stop, x.step), {})
+    return x.known() if sizes.equal(made._proxy.shape[0], 0) else made
 
 
 def scalar_or_number(scalar: Proxy, is_scalar: Any, python_type: type) -> Any:

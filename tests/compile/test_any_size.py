@@ -230,7 +230,7 @@ def test_the_program_that_runs_is_tried_first():
 
 @native
 def test_a_kernel_finds_sizes_that_equal_others():
-    """The size of ``s`` is that of ``a``, which is no argument of the second kernel."""
+    """The second kernel does not take ``a``, whose size ``s`` has: it reads the size of ``b``, which is equal."""
 
     def f(a, b):
         c = a[1:] + b[1:]
@@ -255,4 +255,6 @@ def test_a_range_as_an_array_is_one_program_for_all_lengths():
     for n in (4, 5, 0, 1, -3):  # of no integers, NumPy makes floats
         assert_same(empty(n), np.array(range(n)))
     with pytest.raises(OverflowError):
-        tnp.jit(lambda n: np.asarray(range(n), np.uint8))(300)
+        tnp.jit(lambda n: np.asarray(range(n), np.uint8), dynamic=True)(300)
+    with pytest.raises(ValueError, match="copy"):
+        tnp.jit(lambda n: np.array(range(n), copy=False), dynamic=True)(30)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program", "runs_of"]
 
 
-#: calls in a row after which a program for any size is tried before those for one size
+#: a program for any size moves to the front after it has taken so many calls in a row
 CALLS_OF_OTHERS = 32
 
 
@@ -45,13 +45,13 @@ class CallSignature:
     in_parts: FasterWay | FasterWayOfAModule | None = None
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
-    #: calls that programs for any size ran while the first program ran none, and how many calls there had been before those
+    #: calls in a row that programs for any size took and the first did not, and the number of calls before those
     _others: int = 0
     _before: int = 0
 
     def ran_other(self, run: Callable[..., Any], calls: int) -> bool:
-        """Notes the last of so many ``calls``, which was not for the first program but for ``run``. Says whether that is first from now on:
-        after :data:`CALLS_OF_OTHERS` of them in a row, if it is for any size."""
+        """Counts a call, the last of ``calls``, that ``run`` took and the first program did not. Says whether ``run`` should come first: it is
+        for any size, and there were :data:`CALLS_OF_OTHERS` such calls in a row."""
         if not getattr(run, "is_for_any_size", False):
             return False
         if calls - self._before != self._others + 1:
@@ -60,8 +60,13 @@ class CallSignature:
         if self._others < CALLS_OF_OTHERS:
             return False
         self._others = 0
-        self.runs = (run, *(r for r in self.runs if r is not run))
         return True
+
+    def put_first(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """Moves ``run`` to the front, unless it was forgotten meanwhile. Returns what is first."""
+        if run in self.runs:
+            self.runs = (run, *(r for r in self.runs if r is not run))
+        return next(iter(self.runs), no_program)
 
 
 @dataclass

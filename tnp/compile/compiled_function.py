@@ -226,7 +226,8 @@ class Jitted(EagerCalls):
             if result is not MISS:
                 self._hits += 1
                 if self._form.ran_other(run, self._hits):
-                    self._first = run
+                    with KEEPING:
+                        self._first = self._form.put_first(run)
                 return result
         return self._call_slowly(self._form, args)
 

@@ -69,8 +69,8 @@ class Linear:
         return low, high
 
     def _ends_without(self, product: NumberProxy) -> int | None:
-        """The least value if a product ``x * y`` that is added is only known to be at least ``x`` times the least ``y``: ``x * y - x`` is not
-        negative where ``y`` is at least 1."""
+        """A lower bound that replaces the product ``x * y`` by ``x`` times the least ``y``: it proves that ``x * y - x`` is not negative if
+        ``y`` is at least 1."""
         k = self.terms[product.name][1]
         found = []
         for x, y in (_factors(product), _factors(product)[::-1]):
@@ -90,7 +90,7 @@ class Linear:
 
 
 def _factors(number: NumberProxy) -> tuple[NumberProxy, ...]:
-    """The two factors of a product, neither of which is negative; ``()`` of other numbers."""
+    """The factors of a product of two numbers that are not negative; otherwise ``()``."""
     if number.origin is None or number.origin[0] != "mul":
         return ()
     factors = tuple(number.origin[1])

@@ -247,7 +247,7 @@ class Prologue:
             self.guard(condition, condition)
 
     def _guard_least(self, text: str, low: int) -> None:
-        """Adds that a number is at least ``low``, in the place of what is there of that kind."""
+        """Guards that a number is at least ``low``. A weaker guard on the same number is replaced."""
         condition, beginning = f"{text} >= {low}", f"{text} >= "
         for i, step in enumerate(self.steps):
             if isinstance(step, Guard) and step.condition.startswith(beginning):

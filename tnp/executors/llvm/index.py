@@ -132,7 +132,11 @@ class Index:
         return self._hash
 
     def __repr__(self) -> str:
-        parts = [f"{c}*{a!r}" if c != 1 else repr(a) for a, c in self.terms.items()]
+        return self.text(repr)
+
+    def text(self, shown: Callable[[Atom], str]) -> str:
+        """The sum as text, with what ``shown`` gives for its atoms."""
+        parts = [f"{c}*{shown(a)}" if c != 1 else shown(a) for a, c in self.terms.items()]
         return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
 
     def range(self) -> tuple[int, int]:

@@ -175,7 +175,12 @@ class NumpyLibrary(Operators, Subscripts):
             return run_opaquely(tracer, function, args, kwargs)
         if OpTags.LATE_GUARD in symbol.tags:
             check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
-        if OpTags.TAKES_LISTS in symbol.tags and args and type(args[0]) is TracedRange:
+        if (
+            OpTags.TAKES_LISTS in symbol.tags
+            and 0 < len(args) < 3
+            and type(args[0]) is TracedRange
+            and not kwargs.keys() - {"dtype"}
+        ):
             args = range_as_array(args[0], kwargs.get("dtype", args[1] if len(args) > 1 else None)), *args[1:]
         if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)

@@ -63,8 +63,8 @@ _WIDE = (int, float, complex, np.int64, np.float64, np.complex128)
 
 
 def range_as_array(x: TracedRange, dtype: Any) -> Any:
-    """A range whose length may vary as an array of its integers, of which one of ``dtype`` is to be made. The range itself where NumPy may
-    raise for one of them, and where it makes no integers because there are none."""
+    """``np.arange`` of a traced range, which is to become an array of ``dtype``. An empty range stays a range, since NumPy makes an array of
+    floats of it, as does one for a dtype that may not hold all integers, since NumPy raises."""
     if type(x.step) is not int or not (dtype is None or dtype in _WIDE):
         return x.known()
     made = active.current().call(lnp.arange, (x.start, x.stop, x.step), {})

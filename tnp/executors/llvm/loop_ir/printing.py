@@ -169,8 +169,7 @@ class _Writer:
         return ", ".join(map(self._index, at))
 
     def _index(self, i: Index) -> str:
-        terms = [f"{c}*{self._atom(a)}" if c != 1 else self._atom(a) for a, c in i.terms.items()]
-        return " + ".join([*terms, str(i.constant)] if i.constant or not terms else terms)
+        return i.text(self._atom)
 
     def _atom(self, a: Atom) -> str:
         if isinstance(a, Element):

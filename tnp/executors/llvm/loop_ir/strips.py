@@ -43,8 +43,6 @@ CHUNK = 4096
 SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
 #: iterations of a loop that is written out
 UNROLLED = 8
-#: iterations of a loop, at most, that is run in steps of some vectors, the last of which begins early
-ROW = 1024
 
 
 def vector_length(statements: Sequence[Statement]) -> int:
@@ -133,13 +131,12 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
                     emit(body, var, first, code.arithmetic("add", first, str(length)), typical, write, str(length))
                 return
     masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
-    overlaps = may_repeat(statements)
-    is_row = typical <= ROW and overlaps and not masks and not body.ahead
-    _emit(body, var, begin, count, strip, write, overlaps=overlaps, masks=masks, is_row=is_row)
+    _emit(body, var, begin, count, strip, write, overlaps=may_repeat(statements), masks=masks)
 
 
 def _most_in_order(body: Body, strip: _Strip) -> int:
-    """Iterations of a loop that is left as it is: with more of them, an element costs less as part of a vector, even if that is computed twice."""
+    """The most iterations of a loop that is left as it is. A longer one runs in vectors, which pays even if some elements are computed
+    twice."""
     return UNROLLED if body.is_cheap() else strip.vector
 
 
@@ -192,8 +189,7 @@ def emit_columns(
 
 
 def _emit(
-    body: Body, var: Var, begin: str, count: str, strip: _Strip, write: Write, *, overlaps: bool, masks: bool,
-    is_row: bool = False,
+    body: Body, var: Var, begin: str, count: str, strip: _Strip, write: Write, *, overlaps: bool, masks: bool
 ) -> None:  # fmt: skip
     code = body.code
 
@@ -219,18 +215,8 @@ def _emit(
     def in_vectors() -> None:
         _emit_vectors(body, begin, count, strip, loop, overlaps=overlaps, masks=masks)
 
-    def in_steps() -> None:
-        step = str(strip.vector * strip.vectors)
-        up = code.arithmetic("add", count, code.arithmetic("sub", step, "1"))
-        latest = code.arithmetic("sub", code.arithmetic("add", begin, count), step)
-        with body.plain_loop("0", code.arithmetic("udiv", up, step)) as k:
-            first = code.arithmetic("add", begin, code.arithmetic("mul", k, step))
-            loop(extreme(code, "smin", first, latest), step, f"{strip.vectors} vectors")
-
     if body.ahead and overlaps and not masks:
         body.when(code.compare("uge", count, str(prefetch.elements(body.ahead))), in_parts, in_vectors)
-    elif is_row:
-        body.when(code.compare("uge", count, str(strip.vector * strip.vectors)), in_steps, in_vectors)
     else:
         in_vectors()
 

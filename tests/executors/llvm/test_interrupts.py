@@ -14,7 +14,7 @@ import tnp
 from tests.fuzzing import define
 from tests.fuzzing.loops import loop_arguments, random_loops
 from tnp.executors.llvm.loop_ir import functions as kernel
-from tnp.executors.llvm.program import interrupts, parallel
+from tnp.executors.llvm.program import interrupts
 from tnp.runtime import engine
 
 try:
@@ -216,8 +216,7 @@ def test_another_thread_is_not_asked():
 @pytest.fixture
 def asks_often(monkeypatch):
     """Nearly every loop is cut into stretches of a few iterations, or counts them."""
-    for module in (interrupts, parallel):
-        monkeypatch.setattr(module, "BUDGET", 12)
+    monkeypatch.setattr(interrupts, "BUDGET", 12)
     monkeypatch.setattr(interrupts, "LATE", 0)
 
 

@@ -148,8 +148,8 @@ def test_iterations_that_depend_on_each_other(f, monkeypatch):
 _parts = parallel._parts
 
 
-def _parts_of_program_loops(p, span, registers):
-    return _parts(p, span, registers) if span.head.startswith("for") else None
+def _parts_of_program_loops(p, loop, uses):
+    return None if loop.of_elements else _parts(p, loop, uses)
 
 
 def test_memory_made_outside_the_loop_is_not_each_threads_own(monkeypatch):

@@ -13,13 +13,22 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
-from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, surely_fits, truth, whole
+from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, constant, whole_number
+from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
+from tnp.executors.llvm.program.numbers import (
+    as_dtype,
+    as_number,
+    check_truncates,
+    number_operation,
+    real,
+    surely_fits,
+    truth,
+    whole,
+)
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import do_not_fit, require_equal, take_one
-from tnp.executors.llvm.scalars.registers import Value
+from tnp.executors.llvm.program.views import do_not_fit, from_end, require_equal, take_one
 
 __all__ = ["element_index"]
 
@@ -40,7 +49,7 @@ def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, c
             for n, m in zip(full.shape, a.shape):
                 require_equal(p, n, m, *do_not_fit(full.shape, a.shape))
 
-    def make(p: Program, at: At) -> Value:
+    def make(p: Program, at: At) -> Operand:
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])
 
     reads: frozenset[Memory] = frozenset().union(*(a.reads for a in arrays))
@@ -53,9 +62,9 @@ def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dty
     # A number that does not fit raises here, not where the elements are computed.
     fixed = [None if _is_array(a) else as_dtype(p, a, dtype) for a in args]
 
-    def compute(p: Program, elements: Sequence[Value]) -> Value:
+    def compute(p: Program, elements: Sequence[Operand]) -> Operand:
         rest = iter(elements)
-        return scalars.emit(p.code, name, [next(rest) if _is_array(a) else f for a, f in zip(args, fixed)], dtype)
+        return p.code.apply(name, [next(rest) if _is_array(a) else f for a, f in zip(args, fixed)], dtype, out.dtype)
 
     return _elementwise(p, arrays, out.dtype, max(1, scalars.cost(name, dtype)), compute)
 
@@ -101,19 +110,16 @@ def _check_power(p: Program, out: TensorProxy, base: Any, exponent: Any) -> None
     if out.lang.name != "numpy":
         raise Refused("integers to powers that may be negative")
     shape = next((x.shape for x in (base, exponent) if _is_array(x) and x.shape), ())
-    any_negative = p.slot("i1")
-    p.code.line(f"store i1 false, ptr {any_negative}")
+    code, any_negative = p.code, p.cell(dtypes.bool8)
+    code.set(any_negative, FALSE)
     with p.loops(shape) as at:
         if _is_array(exponent):
             element = exponent.element(p, at if exponent.shape else ())
-            text = scalars.convert(p.code, element, exponent.dtype, dtypes.int64)
+            power = code.convert(element, exponent.dtype, dtypes.int64)
         else:
-            text = p.text(whole(p, exponent))
-        before = p.code.op(f"load i1, ptr {any_negative}")
-        negative = p.code.op(f"icmp slt i64 {text}, 0")
-        p.code.line(f"store i1 {p.code.op(f'or i1 {before}, {negative}')}, ptr {any_negative}")
-    found = p.code.op(f"load i1, ptr {any_negative}")
-    p.check(p.code.op(f"xor i1 {found}, true"), _negative_power)
+            power = whole(p, exponent)
+        code.set(any_negative, code.either(code.get(any_negative), code.compare("slt", power, 0)))
+    p.check(code.negated(code.get(any_negative)), _negative_power)
 
 
 @rule("where")
@@ -122,11 +128,11 @@ def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Ar
     fixed = [None if _is_array(x) else as_dtype(p, x, dtype) for x in (a, b)]
     arrays = [condition, *(x for x in (a, b) if _is_array(x))]
 
-    def compute(p: Program, elements: Sequence[Value]) -> Value:
+    def compute(p: Program, elements: Sequence[Operand]) -> Operand:
         rest = iter(elements)
         chosen = next(rest)
         values = [next(rest) if f is None else f for f in fixed]
-        return scalars.emit(p.code, "where", [chosen, *values], dtype)
+        return p.code.select(chosen, *values, dtype)
 
     return _elementwise(p, arrays, dtype, 1, compute)
 
@@ -144,29 +150,26 @@ def _converted(p: Program, a: Array, dtype: DType) -> Array:
     source = a.dtype
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")
-    return _elementwise(p, [a], dtype, 1, lambda p, e: scalars.convert(p.code, e[0], source, dtype))
+    return _elementwise(p, [a], dtype, 1, lambda p, e: p.code.convert(e[0], source, dtype))
 
 
 @rule("convert_scalar")
 def _convert_scalar(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
-    value, source = p.scalar(a), a.dtype
+    code, value, source = p.code, p.scalar(a), a.dtype
     low, high = -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
     if source.kind in "iu":
         wide = dtypes.int64 if source.kind == "i" else dtypes.uint64
-        text = _text(scalars.convert(p.code, value, source, wide))
-        below = p.code.op(f"icmp {'sle' if source.kind == 'i' else 'ule'} i64 {text}, {high}")
-        above = p.code.op(f"icmp sge i64 {text}, {low}") if source.kind == "i" else "true"
+        number = code.convert(value, source, wide)
+        below = code.compare("sle" if source.kind == "i" else "ule", number, high)
+        above = code.compare("sge", number, low) if source.kind == "i" else TRUE
         # Beyond 63 bits, the number would be another in the message: eager raises it.
         failure = None if source is dtypes.uint64 else partial(_out_of_bounds, dtype.name)
-        p.check(p.code.op(f"and i1 {below}, {above}"), failure, *(() if failure is None else (text,)))
+        p.check(code.both(below, above), failure, *(() if failure is None else (number,)))
     elif source.kind == "f":
-        text = _text(scalars.convert(p.code, value, source, dtypes.float64))
-        first, last = (scalars.constant(float(x), dtypes.float64) for x in (low - (dtype.bits < 64), high + 1))
-        above = p.code.op(f"fcmp {'ogt' if dtype.bits < 64 else 'oge'} double {text}, {first}")
-        p.check(p.code.op(f"and i1 {above}, {p.code.op(f'fcmp olt double {text}, {last}')}"), None)
+        check_truncates(p, code.convert(value, source, dtypes.float64), low, high, exact=dtype.bits < 64)
     elif source.kind != "b":
         raise Refused(f"{source} stored as integers")
-    return Scalar(scalars.convert(p.code, value, source, dtype), dtype)
+    return Scalar(code.convert(value, source, dtype), dtype)
 
 
 def _out_of_bounds(dtype: str, x: int) -> Exception:
@@ -176,18 +179,24 @@ def _out_of_bounds(dtype: str, x: int) -> Exception:
 @rule("bitcast")
 def _bitcast(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
     source = a.dtype
-    return _elementwise(p, [a], out.dtype, 0, lambda p, e: scalars.bitcast(p.code, e[0], source, out.dtype))
+    return _elementwise(p, [a], out.dtype, 0, lambda p, e: p.code.bitcast(e[0], source, out.dtype))
 
 
 @rule("real")
 def _real(p: Program, out: TensorProxy, a: Array) -> Array:
-    return a if a.dtype.kind != "c" else _elementwise(p, [a], out.dtype, 0, lambda p, e: e[0][0])
+    return a if a.dtype.kind != "c" else _part(p, "real", out, a)
 
 
 @rule("imag")
 def _imag(p: Program, out: TensorProxy, a: Array) -> Array:
-    zero = scalars.constant(0, out.dtype)
-    return _elementwise(p, [a], out.dtype, 0, lambda p, e: e[0][1] if a.dtype.kind == "c" else zero)
+    if a.dtype.kind == "c":
+        return _part(p, "imag", out, a)
+    zero = constant(0, out.dtype)
+    return _elementwise(p, [a], out.dtype, 0, lambda p, e: zero)
+
+
+def _part(p: Program, name: str, out: TensorProxy, a: Array) -> Array:
+    return _elementwise(p, [a], out.dtype, 0, lambda p, e: p.code.apply(name, e, a.dtype, out.dtype))
 
 
 @rule("complex")
@@ -227,7 +236,7 @@ def _full(p: Program, out: TensorProxy, shape: Any, value: Any, **options: Any) 
 @rule("empty")
 def _empty(p: Program, out: TensorProxy, shape: Any, **options: Any) -> Array:
     sizes = _shape(p, shape)
-    zero = scalars.constant(0, out.dtype)
+    zero = constant(0, out.dtype)
     return p.temporary(sizes, out.dtype) if sizes else Scalar(zero, out.dtype)
 
 
@@ -238,8 +247,8 @@ def _iota(p: Program, out: TensorProxy, length: Any, *, start: Any = 0, step: An
         raise Refused("a range whose step is a number of the program")
     known = by.known
 
-    def make(p: Program, at: At) -> Value:
-        return scalars.convert(p.code, p.text(first + at[0] * known), dtypes.int64, out.dtype)
+    def make(p: Program, at: At) -> Operand:
+        return p.code.convert(first + at[0] * known, dtypes.int64, out.dtype)
 
     return Thunk(_shape(p, [length]), out.dtype, make)
 
@@ -257,61 +266,48 @@ def _item(p: Program, out: NumberProxy, a: Array) -> Number:
         low, high = (
             (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
         )
-        return Number(int, p.atom(key, lambda: _text(scalars.convert(p.code, value, dtype, dtypes.int64)), low, high))
+        return Number(int, p.atom(key, lambda: p.code.convert(value, dtype, dtypes.int64), low, high))
     if dtype.kind == "b":
         return Number(bool, value)
     wide = dtypes.float64 if dtype.kind == "f" else dtypes.complex128
-    return Number(out.python_type, scalars.convert(p.code, value, dtype, wide))
-
-
-def _text(value: Value) -> str:
-    assert isinstance(value, str)
-    return value
+    return Number(out.python_type, p.code.convert(value, dtype, wide))
 
 
 def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
     """An element of an array of indices, which have been checked, from the beginning of a dimension of ``n``."""
-    raw = _text(scalars.convert(p.code, indices.element(p, at), indices.dtype, dtypes.int64))
+    raw = p.code.convert(indices.element(p, at), indices.dtype, dtypes.int64)
     if indices.dtype.kind == "i":
-        negative = p.code.op(f"icmp slt i64 {raw}, 0")
-        raw = p.code.op(f"add i64 {raw}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
-    return Int.of(Atom(raw, 0, max(0, n.high - 1), p.most(n - 1)))
+        raw = from_end(p, raw, n)
+    return whole_number(raw, 0, max(0, n.high - 1), p.most(n - 1))
 
 
 def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
     """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``."""
-    signed = indices.dtype.kind == "i"
     if isinstance(indices, StridedView) and indices.memory.indices_of == n:
         return
+    code = p.code
 
-    def is_wrong(at: At) -> tuple[str, str]:
-        raw = _text(scalars.convert(p.code, indices.element(p, at), indices.dtype, dtypes.int64))
-        if not signed:
-            return raw, p.code.op(f"icmp uge i64 {raw}, {p.text(n)}")
-        up = p.code.op(f"add i64 {raw}, {p.text(n)}")
-        return raw, p.code.op(f"icmp uge i64 {up}, {p.text(n * 2)}")
+    def is_wrong(at: At) -> tuple[Operand, Operand]:
+        raw = code.convert(indices.element(p, at), indices.dtype, dtypes.int64)
+        if indices.dtype.kind != "i":
+            return raw, code.compare("uge", raw, n)
+        return raw, code.compare("uge", code.whole("add", raw, n), n * 2)
 
     def failure(at: int, size: int) -> Exception:
         return IndexError(f"index {at} is out of bounds for axis {dim} with size {size}")
 
     if not indices.shape:
         raw, wrong = is_wrong(())
-        p.check(p.code.op(f"xor i1 {wrong}, true"), failure, raw, n)
+        p.check(code.negated(wrong), failure, raw, n)
         return
-    any_wrong = p.slot("i1")
-    p.code.line(f"store i1 false, ptr {any_wrong}")
+    any_wrong = p.cell(dtypes.bool8)
+    code.set(any_wrong, FALSE)
     with p.loops(indices.shape) as at:
         _, wrong = is_wrong(at)
-        before = p.code.op(f"load i1, ptr {any_wrong}")
-        p.code.line(f"store i1 {p.code.op(f'or i1 {before}, {wrong}')}, ptr {any_wrong}")
-    found, bad, good = p.code.op(f"load i1, ptr {any_wrong}"), p.code.label("bad"), p.code.label("good")
-    p.code.line(f"br i1 {found}, label %{bad}, label %{good}")
-    p.code.block(bad)
-    with p.loops(indices.shape) as at:
+        code.set(any_wrong, code.either(code.get(any_wrong), wrong))
+    with code.when(code.get(any_wrong)), p.loops(indices.shape) as at:
         raw, wrong = is_wrong(at)
-        p.check(p.code.op(f"xor i1 {wrong}, true"), failure, raw, n)
-    p.code.line(f"br label %{good}")
-    p.code.block(good)
+        p.check(code.negated(wrong), failure, raw, n)
 
 
 @rule("take")
@@ -326,7 +322,7 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
         return take_one(p, a, dim, i)
     shape = [*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :]]
 
-    def make(p: Program, at: At) -> Value:
+    def make(p: Program, at: At) -> Operand:
         i = element_index(p, indices, at[dim : dim + rank], n)
         return a.element(p, (*at[:dim], i, *at[dim + rank :]))
 
@@ -350,7 +346,7 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
             require_equal(p, n, m, *_index_mismatch(kept))
     rank = len(kept[0].shape)
 
-    def make(p: Program, at: At) -> Value:
+    def make(p: Program, at: At) -> Operand:
         first = tuple(element_index(p, i, at[:rank], n) for i, n in zip(kept, a.shape))
         return a.element(p, (*first, *at[rank:]))
 
@@ -362,8 +358,8 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
 @step("nonzero")
 def _nonzero(p: Program, b: BoundSymbol) -> None:
     mask: Array = p.value(b.args[0])
-    count = p.slot("i64")
-    p.code.line(f"store i64 0, ptr {count}")
+    code, count = p.code, p.cell(dtypes.int64)
+    code.set(count, ZERO)
     room = ONE
     for n in mask.shape:
         room = room * n
@@ -372,12 +368,12 @@ def _nonzero(p: Program, b: BoundSymbol) -> None:
     with p.loops(mask.shape) as at:
         # Each position is noted, and the next overwrites it where the mask does not hold: no branch is taken wrongly.
         holds = mask.element(p, at)
-        so_far = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound, most))
+        so_far = whole_number(code.get(count), 0, bound, most)
         for place, i in zip(found, at):
-            p.store(place, (so_far,), p.text(i))
-        more = p.code.op(f"zext i1 {holds} to i64")
-        p.code.line(f"store i64 {p.code.op(f'add nsw i64 {p.text(so_far)}, {more}')}, ptr {count}")
-    total = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound, most))
+            p.store(place, (so_far,), i)
+        more = code.convert(holds, dtypes.bool8, dtypes.int64)
+        code.set(count, so_far + whole_number(more, 0, 1))
+    total = whole_number(code.get(count), 0, bound, most)
     for out, place, n in zip(b.output, found, mask.shape):
         place.memory.indices_of = n
         p.bind(out, place.like(ZERO, [total], place.strides))

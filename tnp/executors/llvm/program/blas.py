@@ -20,8 +20,9 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.ir import Operand, constant
+from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.values import Array, StridedView, Thunk
 from tnp.runtime.engine import define_symbol
 
@@ -73,7 +74,7 @@ def large_product(p: Program, a: Array, b: Array, dtype: DType) -> StridedView:
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
     made = p.temporary([rows, columns], dtype)
     if inner.low < 1:  # some libraries do nothing then
-        zero = scalars.constant(0, dtype)
+        zero = constant(0, dtype)
         p.fill(made, Thunk(made.shape, dtype, lambda p, at: zero))
     if rows.known == 1:
         _matrix_times_vector(p, _matrix(p, _transposed(_place(p, b))), _vector(p, a, 1), made, 1)
@@ -143,23 +144,20 @@ def _call(p: Program, name: str, dtype: DType, *args: Any) -> None:
         raise Refused(f"no library's {letter}{name}")
     factor = "ptr" if dtype.kind == "c" else scalars.register_type(dtype)
     types = {"e": "i32", "i": "i64", "f": factor, "p": "ptr"}
-    texts = []
+    operands: list[Operand] = []
     for kind, x in zip(_SIGNATURES[name], args):
         if kind == "p":
-            texts.append(p.pointer(x, (ZERO, ZERO)))
+            operands.append(code.address(x.memory.pointer, x.where((ZERO, ZERO))))
         elif kind == "f":
-            texts.append(_factor(p, x, dtype))
+            operands.append(_factor(p, x, dtype))
         else:
-            texts.append(p.text(x) if isinstance(x, Int) else str(x))
-    parameters = [types[kind] for kind in _SIGNATURES[name]]
-    symbol = f"@{SYMBOL}{letter}{name}"
-    code.require(symbol, f"declare void {symbol}({', '.join(parameters)})")
-    code.line(f"call void {symbol}({', '.join(f'{t} {x}' for t, x in zip(parameters, texts))})")
+            operands.append(Int.of(x))
+    code.do("call", *operands, info=(f"@{SYMBOL}{letter}{name}", [types[kind] for kind in _SIGNATURES[name]]))
 
 
-def _factor(p: Program, x: int, dtype: DType) -> str:
+def _factor(p: Program, x: int, dtype: DType) -> Operand:
     if dtype.kind != "c":
-        return str(scalars.constant(float(x), dtype))
-    slot = p.slot("[16 x i8]")
-    scalars.store(p.code, scalars.constant(complex(x), dtype), slot, dtype)
-    return slot
+        return constant(float(x), dtype)
+    cell = p.cell(dtype)
+    p.code.set(cell, constant(complex(x), dtype))
+    return p.code.make("place", (), None, cell)

@@ -12,13 +12,22 @@ from tnp.core.prims.control_flow import stored, unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import UNPREDICTABLE, ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
+from tnp.executors.llvm.program.ir import (
+    FALSE,
+    TRUE,
+    Branch,
+    Cell,
+    Operand,
+    Register,
+    While,
+    instructions_in,
+    whole_number,
+)
+from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
-from tnp.executors.llvm.program.parallel import most_of, trips_of
+from tnp.executors.llvm.program.parallel import trips_of
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.sizes import is_counted
 from tnp.executors.llvm.program.strip_mining import MANY, Strips, Uncut, plan
@@ -32,37 +41,41 @@ __all__ = ["Variable", "condition", "load_number", "store_number"]
 FAR = 2**62
 
 
-def condition(p: Program, x: Any) -> str:
+def condition(p: Program, x: Any) -> Operand:
     """The bool of a number, or of an array of one element."""
     if isinstance(x, (Scalar, StridedView, Thunk)):
-        value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)
-        return value
+        return p.code.convert(p.scalar(x), x.dtype, dtypes.bool8)
     return truth(p, x)
 
 
-def load_number(code: Code, proxy: NumberProxy, pointer: str) -> Number:
+def load_number(p: Program, proxy: NumberProxy, pointer: Register) -> Number:
     """The Python number in a slot of 16 bytes, as the launcher fills it; an integer with the bounds that are known of it."""
-    kind = proxy.python_type
-    if kind is int:
-        low = LOWEST if proxy.low is None else proxy.low
-        high = HIGHEST if proxy.bound is None else proxy.bound
-        return Number(int, Int.of(Atom(code.op(f"load i64, ptr {pointer}"), low, high)))
-    if kind is bool:
-        return Number(bool, code.op(f"trunc i64 {code.op(f'load i64, ptr {pointer}')} to i1"))
-    return Number(kind, scalars.load(code, pointer, dtypes.dtype_of_number(kind)))
+    if proxy.python_type is bool:
+        return Number(bool, p.code.compare("ne", p.code.load(pointer, 0, dtypes.int64), 0))
+    return _number(proxy, p.code.load(pointer, 0, dtypes.dtype_of_number(proxy.python_type)))
 
 
-def store_number(p: Program, proxy: NumberProxy, value: Any, pointer: str) -> None:
-    """Stores a Python number of the kind of ``proxy`` so that :func:`load_number` finds it."""
+def _number(proxy: NumberProxy, x: Operand) -> Number:
+    """A value as the Python number that a proxy stands for."""
+    if proxy.python_type is not int:
+        return Number(proxy.python_type, x)
+    low = LOWEST if proxy.low is None else proxy.low
+    high = HIGHEST if proxy.bound is None else proxy.bound
+    return Number(int, whole_number(x, low, high))
+
+
+def _operand(p: Program, proxy: NumberProxy, value: Any) -> Operand:
+    """A Python number as one of the kind of ``proxy``."""
     number, kind = as_number(value), proxy.python_type
-    if kind is int:
-        p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {pointer}")
-    elif kind is bool:
-        p.code.line(f"store i64 {p.code.op(f'zext i1 {number.value} to i64')}, ptr {pointer}")
-    elif kind is float:
-        p.code.line(f"store double {real(p, number)}, ptr {pointer}")
-    else:
-        scalars.store(p.code, number.value, pointer, dtypes.complex128)
+    return whole(p, number) if kind is int else real(p, number) if kind is float else number.value
+
+
+def store_number(p: Program, proxy: NumberProxy, value: Any, pointer: Register) -> None:
+    """Stores a Python number of the kind of ``proxy`` so that :func:`load_number` finds it."""
+    found, dtype = _operand(p, proxy, value), dtypes.dtype_of_number(proxy.python_type)
+    if proxy.python_type is bool:
+        found, dtype = p.code.convert(found, dtypes.bool8, dtypes.int64), dtypes.int64
+    p.code.store(pointer, 0, found, dtype)
 
 
 class Variable:
@@ -78,21 +91,27 @@ class Variable:
         self.proxy = proxy
         self.buffer: StridedView | None = None
         self.other: StridedView | None = None
-        self.home = self.away = self.current = self.next = ""
-        self.sizes: dict[int, str] = {}
+        #: what a buffer's address is at first, and that of the other; where the variable is in now, and where it will be
+        self.home: Register | None = None
+        self.away: Register | None = None
+        self.current: Cell | None = None
+        self.next: Cell | None = None
+        self.sizes: dict[int, Cell] = {}
         if isinstance(proxy, NumberProxy):
-            self.slot = p.slot("[16 x i8]")
+            self.cell = p.cell(dtypes.dtype_of_number(proxy.python_type))
         elif isinstance(proxy, TensorProxy) and not proxy.shape:
-            self.slot = p.slot(f"[{max(16, proxy.dtype.itemsize)} x i8]")
+            self.cell = p.cell(proxy.dtype)
         elif isinstance(proxy, TensorProxy):
-            self.sizes = {d: p.slot("i64") for d, n in enumerate(proxy.shape) if is_counted(n)}
+            self.sizes = {d: p.cell(dtypes.int64) for d, n in enumerate(proxy.shape) if is_counted(n)}
             self.buffer = p.room_for(proxy.name, [_largest(p, n) for n in proxy.shape], proxy.dtype)
             self.buffer.memory.level = -1
             self.buffer.memory.is_new = False  # what it holds is another array, in eager
             if changes_buffers:
                 self.home = self.buffer.memory.pointer
-                self.current, self.next = p.slot("ptr"), p.slot("ptr")
-                p.code.line(f"store ptr {self.home}, ptr {self.current}")
+                self.current, self.next = p.cell(None), p.cell(None)
+                p.code.set(self.current, self.home)
+                #: what sets ``next`` before the loop, if there is another buffer
+                self.begins = p.code.do("nothing")
         else:
             raise Refused(f"{proxy!r} as a variable")
         if init is not None:
@@ -104,10 +123,10 @@ class Variable:
         if self.buffer is not None:
             self._set_array(self.buffer, value)
         elif isinstance(proxy, TensorProxy):
-            scalars.store(p.code, p.scalar(value), self.slot, proxy.dtype)
+            p.code.set(self.cell, p.scalar(value))
         else:
             assert isinstance(proxy, NumberProxy)
-            store_number(p, proxy, value, self.slot)
+            p.code.set(self.cell, _operand(p, proxy, value))
 
     def _set_array(self, buffer: StridedView, x: Any) -> None:
         p = self.p
@@ -115,59 +134,55 @@ class Variable:
             if n != m and (n.is_of_sizes or m.high > n.high):
                 raise Refused("a variable that may grow")
         target = buffer.like(ZERO, x.shape, buffer.strides)
-        if self.current and not p.may_assign(target, x):
+        if self.current is not None and not p.may_assign(target, x):
             self._change_buffers(buffer, x)
         else:
             p.assign(target, x)
         for d, slot in self.sizes.items():
-            p.code.line(f"store i64 {p.text(x.shape[d])}, ptr {slot}")
+            p.code.set(slot, x.shape[d])
 
     def _change_buffers(self, buffer: StridedView, x: Any) -> None:
         """Makes the new value in the buffer that the variable is not in."""
         p, code = self.p, self.p.code
+        assert self.home is not None and self.current is not None and self.next is not None
         if self.other is None:
             self.other = p.temporary(buffer.shape, buffer.dtype)
             self.away = self.other.memory.pointer
             # What is in one in this iteration is in the other in the next.
             self.other.memory.scope = buffer.memory.scope
             self.other.memory.homes = buffer.memory.homes = (self.home, self.away)
-            p.head.line(f"store ptr {self.away}, ptr {self.next}")
-        self.other.memory.pointer = code.op(f"load ptr, ptr {self.next}")
+            self.begins.op, self.begins.args, self.begins.info = "set", (self.away,), self.next
+        self.other.memory.pointer = code.get(self.next)
         p.fill(self.other.like(ZERO, x.shape, self.other.strides), x)
-        code.line(f"store ptr {self.other.memory.pointer}, ptr {self.current}")
-        code.line(f"store ptr {buffer.memory.pointer}, ptr {self.next}")
+        code.set(self.current, self.other.memory.pointer)
+        code.set(self.next, buffer.memory.pointer)
 
     def come_home(self) -> None:
         """After a loop: the value is in the first buffer again."""
         if self.other is None or self.buffer is None:
             return
+        assert self.home is not None
         p, code, buffer = self.p, self.p.code, self.get()
-        away, done = code.label("away"), code.label("home")
-        there = code.op(f"icmp eq ptr {buffer.memory.pointer}, {self.home}")
-        code.line(f"br i1 {there}, label %{done}, label %{away}")
-        code.block(away)
+        is_away = code.raw("icmp ne", buffer.memory.pointer, self.home, None, dtypes.bool8)
         self.other.memory.pointer, self.buffer.memory.pointer = buffer.memory.pointer, self.home
-        with p.scope():
+        with code.when(is_away), p.scope():
             p.fill(buffer, self.other.like(ZERO, buffer.shape, buffer.strides))
-        code.line(f"br label %{done}")
-        code.block(done)
-        code.line(f"store ptr {self.away}, ptr {self.next}")
-        self.current = ""
+        self.current = None
 
     def get(self) -> Any:
         """The value, as it is now."""
-        p, proxy = self.p, self.proxy
+        code, proxy = self.p.code, self.proxy
         if self.buffer is not None:
-            if self.current:
-                self.buffer.memory.pointer = p.code.op(f"load ptr, ptr {self.current}")
+            if self.current is not None:
+                self.buffer.memory.pointer = code.get(self.current)
             shape = list(self.buffer.shape)
-            for d, slot in self.sizes.items():
-                shape[d] = Int.of(Atom(p.code.op(f"load i64, ptr {slot}"), 0, shape[d].high))
+            for d, cell in self.sizes.items():
+                shape[d] = whole_number(code.get(cell), 0, shape[d].high)
             return self.buffer.like(ZERO, shape, self.buffer.strides)
         if isinstance(proxy, TensorProxy):
-            return Scalar(scalars.load(p.code, self.slot, proxy.dtype), proxy.dtype)
+            return Scalar(code.get(self.cell), proxy.dtype)
         assert isinstance(proxy, NumberProxy)
-        return load_number(p.code, proxy, self.slot)
+        return _number(proxy, code.get(self.cell))
 
     def values(self) -> dict[str, Any]:
         """The value by its name, and its sizes by theirs."""
@@ -253,18 +268,16 @@ class Carried:
         self.p.scopes[-1].update(self.values())
 
 
-def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], done: str) -> None:
+def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any]) -> None:
     """One iteration of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
     with p.body(body, values, repeats=True) as results:
         _check_results(p, carried, results, carried.args)
-        leaves = condition(p, results[-1]) if len(results) > len(carried.args) else "false"
+        leaves = condition(p, results[-1]) if len(results) > len(carried.args) else FALSE
         chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
         carried.store([r for _, r in chosen], [v for v, _ in chosen])
-        if leaves != "false":
-            onward = p.code.label("onward")
-            p.code.line(f"br i1 {leaves}, label %{done}, label %{onward}")
-            p.code.block(onward)
+        if leaves != FALSE:
+            p.code.do("break", leaves)
     for memory, level in before:
         memory.level = level
 
@@ -305,11 +318,11 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if strips is None:
         _iterations(p, carried, body, start, stop, step)
     else:
-        begun = len(p.code.lines)
+        begun = len(p.code.block)
         with p.loop(ZERO, Int(strips.length // strips.strip)) as i:
             with _strip(p, strips, i * strips.strip, body, carried) as part:
                 _iterations(p, part, body, start, stop, step)
-        if any("label %leave" in line or "label %refuse" in line for line in p.code.lines[begun:]):
+        if any(i.op == "check" for i in instructions_in(p.code.block[begun:])):
             raise Uncut
     carried.finish()
 
@@ -342,17 +355,12 @@ def _strip(p: Program, strips: Strips, begin: Int, body: Body, carried: Carried)
 
 def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
     """The loop itself."""
-    code, index = p.code, body.args[0]
+    index = body.args[0]
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
         p.begin_only_if(ahead)  # a loop without iterations leaves the caller's own array
-    first, last = p.text(start), p.text(stop)
-    head, done = code.label("for"), code.label("done")
-    code.line(f"br i1 {ahead}, label %{head}, label %{done}")
     low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
-    bounds = {"trips": trips_of(start, stop, step), "most": most_of(start, stop, step)}
-    is_in_order = p.strips is None
-    with p.span(head, done, first, last, step, **bounds, iterations=is_in_order) as variable, p.scope():
+    with p.counted(start, stop, step, ahead, iterations=p.strips is None) as variable, p.scope():
         # Not Int.of: a loop of one iteration is a loop as well, and the bounds of an empty one make no sense.
         atom = Atom(variable, low, max(low, high), p.most(stop - 1 if step > 0 else start))
         value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
@@ -360,7 +368,7 @@ def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int,
             p.iterations[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
         else:
             p.is_unconditional = False
-        _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
+        _round(p, carried, body, carried.values() | {index.name: Number(int, value)})
         p.is_unconditional = is_unconditional
 
 
@@ -368,10 +376,8 @@ def _near(p: Program, x: Int) -> Int:
     """``x``, with room for a step beyond it."""
     if -FAR <= x.low and x.high <= FAR:
         return x
-    text = p.text(x)
-    above, below = p.code.op(f"icmp sge i64 {text}, {-FAR}"), p.code.op(f"icmp sle i64 {text}, {FAR}")
-    p.check(p.code.op(f"and i1 {above}, {below}"), None)
-    return Int.of(Atom(text, max(x.low, -FAR), min(x.high, FAR)))
+    p.check(p.code.both(p.code.compare("sge", x, -FAR), p.code.compare("sle", x, FAR)), None)
+    return Int.of(Atom(p.code.whole("add", x, 0), max(x.low, -FAR), min(x.high, FAR)))
 
 
 @step("while_loop")
@@ -379,27 +385,23 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     test, body, *inits = b.args
     carried = Carried(p, b, body.args, inits)
     code = p.code
-    ran = p.slot("i1") if carried.begins_with_an_array and not p.blocks else None
+    ran = p.cell(dtypes.bool8) if carried.begins_with_an_array and not p.blocks else None
     if ran is not None:
-        code.line(f"store i1 false, ptr {ran}")
+        code.set(ran, FALSE)
     is_unconditional, p.is_unconditional = p.is_unconditional, False
-    head, done, inside = code.label("while"), code.label("done"), code.label("do")
-    code.line(f"br label %{head}")
-    code.block(head)
-    p.whiles.append(head)
+    loop = While()
+    code.block.append(loop)
     with p.scope():
-        values = carried.values()
-        with p.body(test, values, repeats=True) as results:
-            goes_on = condition(p, results[0])
-        code.line(f"br i1 {goes_on}, label %{inside}, label %{done}")
-        code.block(inside)
-        if ran is not None:
-            code.line(f"store i1 true, ptr {ran}")
-        _round(p, carried, body, values, done)
-    code.line(f"br label %{head}")
-    code.block(done)
+        with code.inside(loop.test):
+            values = carried.values()
+            with p.body(test, values, repeats=True) as results:
+                loop.goes_on = condition(p, results[0])
+        with code.inside(loop.body):
+            if ran is not None:
+                code.set(ran, TRUE)
+            _round(p, carried, body, values)
     if ran is not None:
-        p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without iterations, the caller's own array is left
+        p.begin_only_if(code.get(ran))  # without iterations, the caller's own array is left
     p.is_unconditional = is_unconditional
     carried.finish()
 
@@ -423,27 +425,22 @@ def _cond(p: Program, b: BoundSymbol) -> None:
     asked = condition(p, p.value(test))
     carried = Carried(p, b, then.args, inits)
     new = [Variable(p, proxy, None) for proxy in b.output[len(then.args) :]]
-    code = p.code
-    sides = [code.label("then"), code.label("else")]
-    join = code.label("join")
-    hint = f", !unpredictable !{UNPREDICTABLE}" if _asks_for_bits(p, test) else ""
-    code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}{hint}")
+    branch = Branch(asked, is_unpredictable=_asks_for_bits(p, test))
+    p.code.block.append(branch)
     is_unconditional, p.is_unconditional = p.is_unconditional, False
-    for label, body in zip(sides, (then, otherwise)):
-        code.block(label)
-        before = carried.enter()
-        with p.scope(), p.body(body, carried.values(), repeats=False) as results:
-            _check_results(p, carried, results, b.output)
-            chosen = [
-                (carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables
-            ]
-            chosen += list(zip(new, results[len(carried.args) :]))
-            carried.store([r for _, r in chosen], [v for v, _ in chosen])
-        for memory, level in before:
-            memory.level = level
-        code.line(f"br label %{join}")
+    for block, body in ((branch.then, then), (branch.otherwise, otherwise)):
+        with p.code.inside(block):
+            before = carried.enter()
+            with p.scope(), p.body(body, carried.values(), repeats=False) as results:
+                _check_results(p, carried, results, b.output)
+                chosen = [
+                    (carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables
+                ]
+                chosen += list(zip(new, results[len(carried.args) :]))
+                carried.store([r for _, r in chosen], [v for v, _ in chosen])
+            for memory, level in before:
+                memory.level = level
     p.is_unconditional = is_unconditional
-    code.block(join)
     carried.finish()
     for v in new:
         if v.buffer is not None:

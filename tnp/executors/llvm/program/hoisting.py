@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.ir import instructions_in
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.program.emitter import Program
+    from tnp.executors.llvm.program.lowering import Program
 
 __all__ = ["is_checked_ahead", "learn", "narrowed"]
 
@@ -36,18 +37,16 @@ def is_checked_ahead(p: Program, i: Int, n: Int) -> bool:
             return False  # where it ends, it may be empty
         c = most.terms[atom]
         most = most + ((last if c > 0 else first) - Int(0, {atom: 1})) * c
-    sizes = p.sizes.code.lines if p.sizes is not None else []
-    known = {line.split(" = ", 1)[0].strip() for line in (*sizes, *p.head.lines)}
+    sizes = p.sizes.code.block if p.sizes is not None else []
+    known = {r for x in instructions_in([*sizes, *p.head]) for r in x.results}
     left, right = Int(0, most.terms), n - most.constant
     used = [f for x in (left, right) for a in x.terms for f in a.factors]
-    if any(f.text not in known for f in used) or not (left.fits and right.fits):
+    if any(f.register not in known for f in used) or not (left.fits and right.fits):
         return False
-    code, p.code = p.code, p.ahead
     known_now, p.known = p.known, [{}]
-    try:
+    with p.code.inside(p.ahead):
         p.begin_only_if(p.less(left, right))
-    finally:
-        p.code, p.known = code, known_now
+    p.known = known_now
     return True
 
 
@@ -57,7 +56,7 @@ def learn(p: Program, i: Int, n: Int) -> None:
         ((atom, c),) = i.terms.items()
         if c == 1 and atom.high > FAR:
             p.known[-1]["at most", atom] = n.high - 1 - i.constant
-            p.limits[atom.text] = n.high
+            p.limits[atom.register] = n.high
 
 
 def narrowed(p: Program, offset: Int) -> Int:
@@ -67,5 +66,5 @@ def narrowed(p: Program, offset: Int) -> Int:
     terms: dict[Atom, int] = {}
     for atom, c in offset.terms.items():
         most = p.find(("at most", atom)) if atom.high > FAR else None
-        terms[atom if most is None else p.narrower.setdefault((atom, most), Atom(atom.text, atom.low, most))] = c
+        terms[atom if most is None else p.narrower.setdefault((atom, most), Atom(atom.register, atom.low, most))] = c
     return Int(offset.constant, terms)

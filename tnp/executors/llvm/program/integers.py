@@ -52,12 +52,13 @@ MOST_STEPS = 8
 
 
 class Atom:
-    """A register that holds an integer from ``low`` to ``high``, and of at most ``most``, if that is given."""
+    """A register that holds an integer from ``low`` to ``high``, and of at most ``most``, if that is given. One that stands for any number,
+    in bounds alone, has a name instead of a register."""
 
-    __slots__ = ("high", "low", "most", "text")
+    __slots__ = ("high", "low", "most", "register")
 
-    def __init__(self, text: str, low: int = LOWEST, high: int = HIGHEST, most: Int | None = None) -> None:
-        self.text = text
+    def __init__(self, register: Any, low: int = LOWEST, high: int = HIGHEST, most: Int | None = None) -> None:
+        self.register = register
         self.low = max(low, LOWEST)
         self.high = min(high, HIGHEST)
         self.most = most
@@ -67,7 +68,7 @@ class Atom:
         return (self,)
 
     def __repr__(self) -> str:
-        return self.text
+        return str(self.register)
 
 
 class Size(Atom):
@@ -86,12 +87,15 @@ class Product(Atom):
         for x in factors[1:]:
             corners = [a * b for a in (low, high) for b in (x.low, x.high)]
             low, high = min(corners), max(corners)
-        super().__init__("*".join(x.text for x in factors), low, high)
+        super().__init__(None, low, high)
         self._factors = factors
 
     @property
     def factors(self) -> tuple[Atom, ...]:
         return self._factors
+
+    def __repr__(self) -> str:
+        return "*".join(map(repr, self._factors))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Product) and self._factors == other._factors
@@ -101,7 +105,7 @@ class Product(Atom):
 
 
 def _times(a: Atom, b: Atom) -> Product:
-    return Product(tuple(sorted((*a.factors, *b.factors), key=lambda x: (x.text, id(x)))))
+    return Product(tuple(sorted((*a.factors, *b.factors), key=lambda x: (str(x.register), id(x)))))
 
 
 class Int:

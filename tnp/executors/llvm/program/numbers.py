@@ -12,14 +12,13 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
-from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
+from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Int
+from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, constant, whole_number
+from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.values import Number
-from tnp.executors.llvm.scalars.registers import Value
 
-__all__ = ["as_dtype", "as_number", "number_operation", "real", "truth", "whole"]
+__all__ = ["as_dtype", "as_number", "check_truncates", "number_operation", "real", "truth", "whole"]
 
 #: beyond these, not every integer is a double
 EXACT = 2**53
@@ -38,7 +37,7 @@ def as_number(x: Any) -> Number:
             raise Refused("an integer beyond 64 bits")
         return Number(int, Int(x))
     if kind in (bool, float, complex):
-        return Number(kind, scalars.constant(x, _DTYPES[kind]))
+        return Number(kind, constant(x, _DTYPES[kind]))
     raise Refused(f"{x!r} is no number")
 
 
@@ -50,49 +49,47 @@ def whole(p: Program, x: Any) -> Int:
         return n.value
     if n.python_type is not bool:
         raise Refused("a number that should be whole")
-    if n.value in ("true", "false"):
-        return ONE if n.value == "true" else ZERO
-    return Int.of(Atom(p.code.op(f"zext i1 {n.value} to i64"), 0, 1))
+    if n.value in (TRUE, FALSE):
+        return ONE if n.value == TRUE else ZERO
+    return whole_number(p.code.convert(n.value, dtypes.bool8, dtypes.int64), 0, 1)
 
 
-def real(p: Program, x: Any) -> str:
+def real(p: Program, x: Any) -> Operand:
     """An integer, a bool or a float as a double."""
     n = as_number(x)
     if n.python_type is float:
-        assert isinstance(n.value, str)
         return n.value
     i = whole(p, n)
     if i.known is not None:
-        return str(scalars.constant(float(i.known), dtypes.float64))
-    return p.code.op(f"sitofp i64 {p.text(i)} to double")
+        return constant(float(i.known), dtypes.float64)
+    return p.code.convert(i, dtypes.int64, dtypes.float64)
 
 
-def truth(p: Program, x: Any) -> str:
+def truth(p: Program, x: Any) -> Operand:
     """The bool of a number."""
     n = as_number(x)
     if n.python_type is bool:
-        assert isinstance(n.value, str)
         return n.value
     if n.python_type is int:
         i = whole(p, n)
         if i.known is not None:
-            return "true" if i.known else "false"
-        return p.code.op(f"icmp ne i64 {p.text(i)}, 0")
-    value: str = scalars.convert(p.code, n.value, _DTYPES[n.python_type], dtypes.bool8)
-    return value
+            return TRUE if i.known else FALSE
+        return p.code.compare("ne", i, 0)
+    return p.code.convert(n.value, _DTYPES[n.python_type], dtypes.bool8)
 
 
-def as_dtype(p: Program, x: Any, dtype: DType) -> Value:
+def as_dtype(p: Program, x: Any, dtype: DType) -> Operand:
     """A number as an element of ``dtype``. An integer that does not fit raises ``OverflowError``."""
     n = as_number(x)
     if n.python_type is float and dtype.kind in "iu":
-        _check_truncated(p, n.value, dtype)
+        # What the integer part of a float raises that the dtype does not hold, or that NaN has none, is left to Python.
+        check_truncates(p, n.value, *_limits(dtype), exact=dtype.bits < 64 or dtype.kind == "u")
     if n.python_type is not int or dtype.kind not in "iu":
         value = real(p, n) if n.python_type is int and dtype.kind in "fc" else n.value
         source = dtypes.float64 if n.python_type is int and dtype.kind in "fc" else _DTYPES[n.python_type]
         if n.python_type is int and dtype.kind == "b":
             return truth(p, n)
-        return scalars.convert(p.code, value, source, dtype)
+        return p.code.convert(value, source, dtype)
     i = whole(p, n)
     low, high = _limits(dtype)
     if not (low <= i.low and i.high <= high):
@@ -100,8 +97,8 @@ def as_dtype(p: Program, x: Any, dtype: DType) -> Value:
             _between(p, i, low, high), lambda v: OverflowError(f"Python integer {v} out of bounds for {dtype.name}"), i
         )
     if i.known is not None and low <= i.known <= high:
-        return scalars.constant(i.known, dtype)
-    return scalars.convert(p.code, p.text(i), dtypes.int64, dtype)
+        return constant(i.known, dtype)
+    return p.code.convert(i, dtypes.int64, dtype)
 
 
 def surely_fits(p: Program, x: Any, dtype: DType) -> bool:
@@ -119,21 +116,18 @@ def _limits(dtype: DType) -> tuple[int, int]:
     return (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def _check_truncated(p: Program, x: str, dtype: DType) -> None:
-    """What the integer part of a float raises that ``dtype`` does not hold, or that NaN has none, is left to Python."""
-    low, high = _limits(dtype)
-    exact = dtype.bits < 64 or dtype.kind == "u"  # whether low - 1 is a float
-    least, end = (scalars.constant(float(limit), dtypes.float64) for limit in (low - exact, high + 1))
-    above = p.code.op(f"fcmp {'ogt' if exact else 'oge'} double {x}, {least}")
-    p.check(p.code.op(f"and i1 {above}, {p.code.op(f'fcmp olt double {x}, {end}')}"), None)
+def check_truncates(p: Program, x: Operand, low: int, high: int, *, exact: bool) -> None:
+    """Leaves to Python what is no integer from ``low`` to ``high`` when it is truncated, NaN too. ``exact``: ``low - 1`` is a float."""
+    code, double = p.code, dtypes.float64
+    least, end = constant(float(low - exact), double), constant(float(high + 1), double)
+    above = code.raw(f"fcmp {'ogt' if exact else 'oge'}", x, least, double, dtypes.bool8)
+    p.check(code.both(above, code.raw("fcmp olt", x, end, double, dtypes.bool8)), None)
 
 
-def _between(p: Program, i: Int, low: int, high: int) -> str:
-    above = "true" if i.low >= low else p.code.op(f"icmp sge i64 {p.text(i)}, {max(low, LOWEST)}")
-    below = "true" if i.high <= high else p.code.op(f"icmp sle i64 {p.text(i)}, {min(high, HIGHEST)}")
-    return (
-        p.code.op(f"and i1 {above}, {below}") if "true" not in (above, below) else below if above == "true" else above
-    )
+def _between(p: Program, i: Int, low: int, high: int) -> Operand:
+    above = TRUE if i.low >= low else p.code.compare("sge", i, max(low, LOWEST))
+    below = TRUE if i.high <= high else p.code.compare("sle", i, min(high, HIGHEST))
+    return p.code.both(above, below)
 
 
 # Whole numbers
@@ -141,12 +135,9 @@ def _between(p: Program, i: Int, low: int, high: int) -> str:
 
 def _exactly(p: Program, name: str, a: Int, b: Int, low: int, high: int) -> Int:
     """``a op b`` by the instruction that tells of overflow."""
-    function = f"@llvm.{name}.with.overflow.i64"
-    p.code.require(function, f"declare {{i64, i1}} {function}(i64, i64)")
-    both = p.code.op(f"call {{i64, i1}} {function}(i64 {p.text(a)}, i64 {p.text(b)})")
-    over = p.code.op(f"extractvalue {{i64, i1}} {both}, 1")
-    p.check(p.code.op(f"xor i1 {over}, true"), None)
-    return Int.of(Atom(p.code.op(f"extractvalue {{i64, i1}} {both}, 0"), low, high))
+    result, over = p.code.exactly(name, a, b)
+    p.check(p.code.negated(over), None)
+    return whole_number(result, low, high)
 
 
 def _add(p: Program, a: Int, b: Int) -> Int:
@@ -173,29 +164,25 @@ def _mul(p: Program, a: Int, b: Int) -> Int:
         return _exactly(p, "smul", a, b, low, high)
     if a.is_of_sizes and b.is_of_sizes:
         return a * b
-    return Int.of(Atom(p.code.op(f"mul nsw i64 {p.text(a)}, {p.text(b)}"), low, high))
+    return whole_number(p.code.whole("mul nsw", a, b), low, high)
 
 
 def _not_zero(p: Program, b: Int, message: str) -> None:
     if b.low <= 0 <= b.high:
-        p.check(p.code.op(f"icmp ne i64 {p.text(b)}, 0"), lambda: ZeroDivisionError(message))
+        p.check(p.code.compare("ne", b, 0), lambda: ZeroDivisionError(message))
 
 
-def _divided(p: Program, a: Int, b: Int) -> tuple[str, str]:
+def _divided(p: Program, a: Int, b: Int) -> tuple[Operand, Operand]:
     """Quotient, rounded down, and remainder, with the divisor's sign."""
+    code = p.code
     if a.low <= LOWEST and b.low <= -1 <= b.high:
-        p.check(p.code.op(f"icmp ne i64 {p.text(a)}, {LOWEST}"), None)
-    x, y = p.text(a), p.text(b)
-    quotient, rest = p.code.op(f"sdiv i64 {x}, {y}"), p.code.op(f"srem i64 {x}, {y}")
+        p.check(code.compare("ne", a, LOWEST), None)
+    quotient, rest = code.whole("sdiv", a, b), code.whole("srem", a, b)
     if a.low >= 0 and b.low >= 0:
         return quotient, rest
-    some = p.code.op(f"icmp ne i64 {rest}, 0")
-    apart = p.code.op(f"icmp slt i64 {p.code.op(f'xor i64 {rest}, {y}')}, 0")
-    below = p.code.op(f"and i1 {some}, {apart}")
-    one = p.code.op(f"sext i1 {below} to i64")
-    return p.code.op(f"add i64 {quotient}, {one}"), p.code.op(
-        f"add i64 {rest}, {p.code.op(f'select i1 {below}, i64 {y}, i64 0')}"
-    )
+    below = code.both(code.compare("ne", rest, 0), code.compare("slt", code.whole("xor", rest, b), 0))
+    one, more = code.select(below, Int(-1), ZERO, dtypes.int64), code.select(below, b, ZERO, dtypes.int64)
+    return code.whole("add", quotient, one), code.whole("add", rest, more)
 
 
 def _floor_divide(p: Program, a: Int, b: Int) -> Int:
@@ -203,17 +190,17 @@ def _floor_divide(p: Program, a: Int, b: Int) -> Int:
     limits = (LOWEST, HIGHEST)
     if b.low > 0:
         limits = min(a.low // b.low, a.low // b.high), max(a.high // b.low, a.high // b.high)
-    return Int.of(Atom(_divided(p, a, b)[0], *limits))
+    return whole_number(_divided(p, a, b)[0], *limits)
 
 
 def _remainder(p: Program, a: Int, b: Int) -> Int:
     _not_zero(p, b, "integer modulo by zero")
-    return Int.of(Atom(_divided(p, a, b)[1], min(0, b.low + 1), max(0, b.high - 1)))
+    return whole_number(_divided(p, a, b)[1], min(0, b.low + 1), max(0, b.high - 1))
 
 
 def _shift_count(p: Program, b: Int) -> None:
     if b.low < 0:
-        p.check(p.code.op(f"icmp sge i64 {p.text(b)}, 0"), lambda: ValueError("negative shift count"))
+        p.check(p.code.compare("sge", b, 0), lambda: ValueError("negative shift count"))
 
 
 def _right_shift(p: Program, a: Int, b: Int) -> Int:
@@ -221,24 +208,23 @@ def _right_shift(p: Program, a: Int, b: Int) -> Int:
     count = p.minimum(b, Int(63))
     least = max(0, min(b.low, 63))
     low, high = (a.low >> least if a.low < 0 else 0), (a.high >> least if a.high >= 0 else -1)
-    return Int.of(Atom(p.code.op(f"ashr i64 {p.text(a)}, {p.text(count)}"), low, high))
+    return whole_number(p.code.whole("ashr", a, count), low, high)
 
 
 def _left_shift(p: Program, a: Int, b: Int) -> Int:
     _shift_count(p, b)
     if b.high < 63 and LOWEST <= a.low << b.high and a.high << b.high <= HIGHEST:
         low, high = min(a.low << b.high, a.low), max(a.high << b.high, a.high)
-        return a * (1 << b.known) if b.known is not None else Int.of(Atom(p.code.op(f"shl nsw i64 {p.text(a)}, {p.text(b)}"), low, high))  # fmt: skip
-    count = p.text(p.minimum(b, Int(63)))
-    shifted = p.code.op(f"shl i64 {p.text(a)}, {count}")
-    back = p.code.op(f"icmp eq i64 {p.code.op(f'ashr i64 {shifted}, {count}')}, {p.text(a)}")
-    small = p.code.op(f"icmp slt i64 {p.text(b)}, 64") if b.high > 63 else "true"
-    p.check(back if small == "true" else p.code.op(f"and i1 {back}, {small}"), None)
-    return Int.of(Atom(shifted))
+        return a * (1 << b.known) if b.known is not None else whole_number(p.code.whole("shl nsw", a, b), low, high)
+    code, count = p.code, p.minimum(b, Int(63))
+    shifted = code.whole("shl", a, count)
+    back = code.compare("eq", code.whole("ashr", shifted, count), a)
+    p.check(code.both(back, code.compare("slt", b, 64) if b.high > 63 else TRUE), None)
+    return whole_number(shifted)
 
 
 def _bits(name: str, limits: Callable[[Int, Int], tuple[int, int]]) -> Callable[[Program, Int, Int], Int]:
-    return lambda p, a, b: Int.of(Atom(p.code.op(f"{name} i64 {p.text(a)}, {p.text(b)}"), *limits(a, b)))
+    return lambda p, a, b: whole_number(p.code.whole(name, a, b), *limits(a, b))
 
 
 def _limits_of_and(a: Int, b: Int) -> tuple[int, int]:
@@ -285,24 +271,24 @@ _WHOLE_UNARY: dict[str, Callable[[Program, Int], Int]] = {
 # Floats
 
 
-def _float_division(p: Program, name: str, a: str, b: str) -> str:
+def _float_division(p: Program, name: str, a: Operand, b: Operand) -> Operand:
     message = {
         "div": "float division by zero",
         "floor_divide": "float floor division by zero",
         "remainder": "float modulo",
     }[name]
-    p.check(p.code.op(f"fcmp une double {b}, 0.0"), lambda: ZeroDivisionError(message))
-    value: str = scalars.emit(p.code, name, [a, b], dtypes.float64)
-    return value
+    p.check(_is_not_zero(p, b), lambda: ZeroDivisionError(message))
+    return p.code.apply(name, [a, b], dtypes.float64, dtypes.float64)
 
 
-def _float_power(p: Program, a: str, b: str) -> str:
+def _is_not_zero(p: Program, x: Operand) -> Operand:
+    return p.code.raw("fcmp une", x, constant(0.0, dtypes.float64), dtypes.float64, dtypes.bool8)
+
+
+def _float_power(p: Program, a: Operand, b: Operand) -> Operand:
     """C's ``pow``, as Python's; what it raises for is left to Python."""
-    p.code.require("@pow", "declare double @pow(double, double)")
-    result = p.code.op(f"call double @pow(double {a}, double {b}) nobuiltin")
-    p.code.require("@llvm.is.fpclass.f64", "declare i1 @llvm.is.fpclass.f64(double, i32)")
-    finite = p.code.op(f"call i1 @llvm.is.fpclass.f64(double {result}, i32 504)")
-    p.check(finite, None)
+    result = p.code.make("pow_of_c", (a, b), dtypes.float64)
+    p.check(p.code.apply("isfinite", [result], dtypes.float64, dtypes.bool8), None)
     return result
 
 
@@ -322,11 +308,10 @@ def number_operation(p: Program, name: str, *args: Any) -> Number:
     if name in _COMPARISONS:
         return Number(bool, _compare(p, name, *numbers))
     if name == "logical_not":
-        value = truth(p, numbers[0])
-        return Number(bool, {"true": "false", "false": "true"}.get(value) or p.code.op(f"xor i1 {value}, true"))
+        return Number(bool, p.code.negated(truth(p, numbers[0])))
     if kinds == {bool} and name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         op = name.removeprefix("bitwise_")
-        return Number(bool, p.code.op(f"{op} i1 {numbers[0].value}, {numbers[1].value}"))
+        return Number(bool, p.code.raw(op, numbers[0].value, numbers[1].value, dtypes.bool8))
     if float not in kinds and name != "div":
         operands = [whole(p, n) for n in numbers]
         if len(operands) == 1 and name in _WHOLE_UNARY:
@@ -340,23 +325,36 @@ def number_operation(p: Program, name: str, *args: Any) -> Number:
             p.check(_between(p, i, -EXACT, EXACT), None)
     operands = [real(p, n) for n in numbers]
     if name == "div" and float not in kinds:
-        p.check(p.code.op(f"fcmp une double {operands[1]}, 0.0"), lambda: ZeroDivisionError("division by zero"))
-        return Number(float, p.code.op(f"fdiv double {operands[0]}, {operands[1]}"))
+        p.check(_is_not_zero(p, operands[1]), lambda: ZeroDivisionError("division by zero"))
+        return Number(float, p.code.raw("fdiv", *operands, dtypes.float64))
     if name in ("div", "floor_divide", "remainder"):
         return Number(float, _float_division(p, name, *operands))
     if name == "pow":
         return Number(float, _float_power(p, *operands))
     if name in (_FREELY if len(operands) == 2 else _FREELY_UNARY):
-        return Number(float, scalars.emit(p.code, name, list(operands), dtypes.float64))
+        return Number(float, p.code.apply(name, operands, dtypes.float64, dtypes.float64))
     raise Refused(f"{name} of Python floats")
 
 
 # Complex numbers
 
 
-def _parts(p: Program, n: Number) -> tuple[str, str]:
-    """The real and the imaginary part of a number."""
-    return n.value if n.python_type is complex else (real(p, n), str(scalars.constant(0.0, dtypes.float64)))
+def _as_complex(p: Program, n: Number) -> Operand:
+    if n.python_type is complex:
+        return n.value
+    parts = [real(p, n), constant(0.0, dtypes.float64)]
+    return p.code.apply("complex", parts, dtypes.float64, dtypes.complex128)
+
+
+def _product(p: Program, a: Operand, b: Operand) -> Operand:
+    """The product of complex numbers as Python has it: each operation rounds."""
+    code, double = p.code, dtypes.float64
+    (a_re, a_im), (b_re, b_im) = (
+        [code.apply(part, [x], dtypes.complex128, double) for part in ("real", "imag")] for x in (a, b)
+    )
+    re = code.raw("fsub", code.raw("fmul", a_re, b_re, double), code.raw("fmul", a_im, b_im, double), double)
+    im = code.raw("fadd", code.raw("fmul", a_re, b_im, double), code.raw("fmul", a_im, b_re, double), double)
+    return code.apply("complex", [re, im], double, dtypes.complex128)
 
 
 def _complex_operation(p: Program, name: str, numbers: list[Number]) -> Number:
@@ -366,53 +364,40 @@ def _complex_operation(p: Program, name: str, numbers: list[Number]) -> Number:
             f"{name} of complex Python numbers"
         )  # which has other rules for infinities and real numbers there
 
-    def op(what: str, x: str, y: str) -> str:
-        return p.code.op(f"{what} double {x}, {y}")
-
-    a, *others = (_parts(p, n) for n in numbers)
+    code, kind = p.code, dtypes.complex128
+    if name == "logical_not":
+        return Number(bool, code.negated(truth(p, numbers[0])))
     if name == "positive":
         return numbers[0]
-    if name == "logical_not":
-        return Number(bool, p.code.op(f"xor i1 {truth(p, numbers[0])}, true"))
+    values = [_as_complex(p, n) for n in numbers]
     if name == "neg":
-        return Number(complex, tuple(p.code.op(f"fneg double {x}") for x in a))
+        return Number(complex, code.apply("neg", values, kind, kind))
     if name == "abs":
-        size: str = scalars.emit(p.code, "abs", [a], dtypes.complex128)
-        infinite = [
-            op("fcmp oeq", p.code.op(f"call double @llvm.fabs.f64(double {x})"), "0x7FF0000000000000")
-            for x in (*a, size)
-        ]
-        p.code.require("@llvm.fabs.f64", "declare double @llvm.fabs.f64(double)")
-        was = p.code.op(f"or i1 {infinite[0]}, {infinite[1]}")
-        p.check(p.code.op(f"or i1 {was}, {p.code.op(f'xor i1 {infinite[2]}, true')}"), None)  # it raises OverflowError
+        size = code.apply("abs", values, kind, dtypes.float64)
+        # It raises OverflowError.
+        of_infinity = code.apply("isinf", values, kind, dtypes.bool8)
+        is_infinite = code.apply("isinf", [size], dtypes.float64, dtypes.bool8)
+        p.check(code.either(of_infinity, code.negated(is_infinite)), None)
         return Number(float, size)
-    if len(others) != 1:
-        raise Refused(f"{name} of complex Python numbers")
-    (b,) = others
-    if name in ("eq", "ne"):
-        same = p.code.op(f"and i1 {op('fcmp oeq', a[0], b[0])}, {op('fcmp oeq', a[1], b[1])}")
-        return Number(bool, same if name == "eq" else p.code.op(f"xor i1 {same}, true"))
-    if name in ("add", "sub"):
-        return Number(complex, tuple(op(f"f{name}", x, y) for x, y in zip(a, b)))
-    if name == "mul":
-        re = op("fsub", op("fmul", a[0], b[0]), op("fmul", a[1], b[1]))
-        return Number(complex, (re, op("fadd", op("fmul", a[0], b[1]), op("fmul", a[1], b[0]))))
+    if len(values) == 2 and name in ("eq", "ne"):
+        return Number(bool, code.apply(name, values, kind, dtypes.bool8))
+    if len(values) == 2 and name in ("add", "sub"):
+        return Number(complex, code.apply(name, values, kind, kind))
+    if len(values) == 2 and name == "mul":
+        return Number(complex, _product(p, *values))
     raise Refused(f"{name} of complex Python numbers")
 
 
-def _compare(p: Program, name: str, a: Number, b: Number) -> str:
+def _compare(p: Program, name: str, a: Number, b: Number) -> Operand:
     if float not in (a.python_type, b.python_type):
         x, y = whole(p, a), whole(p, b)
         if name in ("eq", "ne"):
             found = p.equal(x, y)
-            flipped = {"true": "false", "false": "true"}
-            return found if name == "eq" else flipped.get(found) or p.code.op(f"xor i1 {found}, true")
+            return found if name == "eq" else p.code.negated(found)
         first, second = (x, y) if name in ("lt", "ge") else (y, x)
         found = p.less(first, second)
-        flipped = {"true": "false", "false": "true"}
-        return found if name in ("lt", "gt") else flipped.get(found) or p.code.op(f"xor i1 {found}, true")
+        return found if name in ("lt", "gt") else p.code.negated(found)
     for n in (a, b):
         if n.python_type is int:
             p.check(_between(p, whole(p, n), -EXACT, EXACT), None)
-    value: str = scalars.emit(p.code, name, [real(p, a), real(p, b)], dtypes.float64)
-    return value
+    return p.code.apply(name, [real(p, a), real(p, b)], dtypes.float64, dtypes.bool8)

@@ -12,13 +12,14 @@ from tnp.core.reduction_table import REDUCTIONS, Reduction
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program import blas
-from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Int, coefficient, magnitude
+from tnp.executors.llvm.program.ir import Cell, Constant, Operand, constant
+from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import require_equal
 from tnp.executors.llvm.program.write_hazards import recorded, somewhere
-from tnp.executors.llvm.scalars.registers import Value
+from tnp.executors.llvm.scalars import Reducer
 
 __all__: list[str] = []
 
@@ -33,22 +34,6 @@ FAR = 4096
 _COMPENSATED = (dtypes.float32, dtypes.float64)
 
 
-class Accumulator:
-    """Stack slots that LLVM turns into registers."""
-
-    def __init__(self, p: Program, dtype: DType) -> None:
-        self.p = p
-        self.dtype = dtype
-        size = max(16, dtype.itemsize)
-        self.pointer = p.slot(f"[{size} x i8]")
-
-    def get(self) -> Value:
-        return scalars.load(self.p.code, self.pointer, self.dtype)
-
-    def set(self, value: Value) -> None:
-        scalars.store(self.p.code, value, self.pointer, self.dtype)
-
-
 def _order(p: Program, x: Array, dims: Sequence[int]) -> list[int]:
     """``dims`` so that the innermost loop is over neighbours: last where what is read is nearest to what is read next."""
     at = somewhere(p, x)
@@ -61,62 +46,67 @@ def _order(p: Program, x: Array, dims: Sequence[int]) -> list[int]:
     return sorted(dims, key=lambda d: -steps[d])
 
 
-def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dict[int, Int]) -> Value:
+def _combine(p: Program, reducer: Reducer, a: Operand, b: Operand) -> Operand:
+    return p.code.make("combine", (a, b), reducer.dtype, reducer)
+
+
+def _identity(reducer: Reducer) -> Constant:
+    return Constant(reducer.identity, reducer.dtype)
+
+
+def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dict[int, Int]) -> Operand:
     """The reduction over ``dims`` of the elements of ``x`` whose other positions are ``fixed``."""
-    reducer = scalars.reducer(name, x.dtype)
-    total = Accumulator(p, reducer.dtype)
-    total.set(reducer.identity)
+    code, reducer = p.code, scalars.reducer(name, x.dtype)
+    total = p.cell(reducer.dtype)
+    code.set(total, _identity(reducer))
     order = _order(p, x, dims)
 
-    def element(at: dict[int, Int]) -> Value:
+    def element(at: dict[int, Int]) -> Operand:
         value = x.element(p, tuple(at[d] if d in at else fixed[d] for d in range(len(x.shape))))
-        return scalars.convert(p.code, value, x.dtype, reducer.dtype)
+        return code.convert(value, x.dtype, reducer.dtype)
 
     innermost = x.shape[order[-1]] if order else ONE
     in_blocks = name == "sum" and reducer.dtype in _COMPENSATED and innermost.high > BLOCK
-    lost = Accumulator(p, reducer.dtype) if in_blocks else None
+    lost = p.cell(reducer.dtype) if in_blocks else None
     if lost is not None:
-        lost.set(reducer.identity)
+        code.set(lost, _identity(reducer))
     with p.loops([x.shape[d] for d in order[:-1]]) as outer:
         at = dict(zip(order, outer))
         if lost is None:
             with p.loops([x.shape[d] for d in order[-1:]], reduces=True) as last:
-                total.set(reducer.combine(p.code, total.get(), element(at | dict(zip(order[-1:], last)))))
+                added = _combine(p, reducer, code.get(total), element(at | dict(zip(order[-1:], last))))
+                code.set(total, added)
         else:
-            blocks = Int.of(
-                p.atom(("blocks", innermost), lambda: _blocks(p, innermost), 0, -(-innermost.high // BLOCK))
-            )
+            blocks = p.atom(
+                ("blocks", innermost), lambda: code.whole("udiv", innermost + (BLOCK - 1), BLOCK), 0, -(-innermost.high // BLOCK)
+            )  # fmt: skip
             with p.loop(ZERO, blocks) as block:
-                part = Accumulator(p, reducer.dtype)
-                part.set(reducer.identity)
+                part = p.cell(reducer.dtype)
+                code.set(part, _identity(reducer))
                 end = p.minimum((block + 1) * BLOCK, innermost)
                 with p.loop(block * BLOCK, end, maybe_empty=False) as i:
-                    part.set(reducer.combine(p.code, part.get(), element({**at, order[-1]: i})))
-                _add_compensated(p, total, lost, part.get())
+                    code.set(part, _combine(p, reducer, code.get(part), element({**at, order[-1]: i})))
+                _add_compensated(p, total, lost, code.get(part))
+    result: Operand = code.get(total)
     if lost is not None:
-        type_ = scalars.register_type(reducer.dtype)
-        lost_now, sum_now = lost.get(), total.get()
         # An infinite sum has lost nothing that is a number.
-        corrected = p.code.op(f"fadd {type_} {sum_now}, {lost_now}")
-        valid = p.code.op(f"fcmp ord {type_} {corrected}, {corrected}")
-        total.set(p.code.op(f"select i1 {valid}, {type_} {corrected}, {type_} {sum_now}"))
-    return scalars.convert(p.code, total.get(), reducer.dtype, x.dtype)
+        corrected = code.raw("fadd", result, code.get(lost), reducer.dtype)
+        is_number = code.raw("fcmp ord", corrected, corrected, reducer.dtype, dtypes.bool8)
+        result = code.select(is_number, corrected, result, reducer.dtype)
+    return code.convert(result, reducer.dtype, x.dtype)
 
 
-def _blocks(p: Program, n: Int) -> str:
-    return p.code.op(f"udiv i64 {p.text(n + (BLOCK - 1))}, {BLOCK}")
-
-
-def _add_compensated(p: Program, total: Accumulator, lost: Accumulator, x: Value) -> None:
+def _add_compensated(p: Program, total: Cell, lost: Cell, x: Operand) -> None:
     """``total += x``; what the rounding lost goes to ``lost`` (Knuth's two-sum)."""
-    type_, code = scalars.register_type(total.dtype), p.code
-    a = total.get()
-    s = code.op(f"fadd {type_} {a}, {x}")
-    b = code.op(f"fsub {type_} {s}, {a}")
-    of_a = code.op(f"fsub {type_} {a}, {code.op(f'fsub {type_} {s}, {b}')}")
-    of_x = code.op(f"fsub {type_} {x}, {b}")
-    lost.set(code.op(f"fadd {type_} {lost.get()}, {code.op(f'fadd {type_} {of_a}, {of_x}')}"))
-    total.set(s)
+    assert total.dtype is not None
+    code, dtype = p.code, total.dtype
+    a = code.get(total)
+    s = code.raw("fadd", a, x, dtype)
+    b = code.raw("fsub", s, a, dtype)
+    of_a = code.raw("fsub", a, code.raw("fsub", s, b, dtype), dtype)
+    of_x = code.raw("fsub", x, b, dtype)
+    code.set(lost, code.raw("fadd", code.get(lost), code.raw("fadd", of_a, of_x, dtype), dtype))
+    code.set(total, s)
 
 
 def _reduced(p: Program, x: Array, dims: Sequence[int], dtype: DType, reduce: Any) -> Array:
@@ -144,18 +134,16 @@ def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DTy
             return tuple({**at, inner: i}[d] for d in stay)
 
         with p.loop(ZERO, x.shape[inner]) as i:
-            p.store(made, place(i), reducer.identity)
+            p.store(made, place(i), _identity(reducer))
         order = _order(p, x, dims)
         with p.loops([x.shape[d] for d in order]) as reduced, p.loop(ZERO, x.shape[inner]) as i:
             where = {**at, **dict(zip(order, reduced)), inner: i}
             value = x.element(p, tuple(where[d] for d in range(len(x.shape))))
-            value = scalars.convert(p.code, value, x.dtype, reducer.dtype)
-            p.store(made, place(i), reducer.combine(p.code, p.load(made, place(i)), value))
+            value = p.code.convert(value, x.dtype, reducer.dtype)
+            p.store(made, place(i), _combine(p, reducer, p.load(made, place(i)), value))
     if reducer.dtype is dtype:
         return made
-    return Thunk(
-        made.shape, dtype, lambda p, at: scalars.convert(p.code, p.load(made, at), reducer.dtype, dtype), made.reads, 1
-    )
+    return Thunk(made.shape, dtype, lambda p, at: p.code.convert(p.load(made, at), reducer.dtype, dtype), made.reads, 1)
 
 
 def _reduction(row: Reduction) -> None:
@@ -193,24 +181,22 @@ def _arg_reduction(name: str, comparison: str) -> None:
         if a.dtype.kind == "c":
             raise Refused(f"{name} of complex numbers")
 
-        def reduce(x: Array, fixed: dict[int, Int]) -> Value:
-            def element(i: Int) -> Value:
+        def reduce(x: Array, fixed: dict[int, Int]) -> Operand:
+            def element(i: Int) -> Operand:
                 return x.element(p, tuple(i if d == dim else fixed[d] for d in range(len(x.shape))))
 
-            best, where = Accumulator(p, x.dtype), Accumulator(p, dtypes.int64)
-            best.set(element(ZERO))
-            where.set("0")
+            code, best, where = p.code, p.cell(x.dtype), p.cell(dtypes.int64)
+            code.set(best, element(ZERO))
+            code.set(where, ZERO)
             with p.loop(ONE, n) as i:
-                value, before = element(i), best.get()
-                better = scalars.emit(p.code, comparison, [value, before], x.dtype)
+                value, before = element(i), code.get(best)
+                better: Operand = code.apply(comparison, [value, before], x.dtype, dtypes.bool8)
                 if x.dtype.kind == "f":  # the first NaN is before all others
-                    nan = scalars.emit(p.code, "isnan", [value], x.dtype)
-                    better = p.code.op(f"or i1 {better}, {nan}")
-                    done = scalars.emit(p.code, "isnan", [before], x.dtype)
-                    better = p.code.op(f"and i1 {better}, {p.code.op(f'xor i1 {done}, true')}")
-                best.set(scalars.emit(p.code, "where", [better, value, before], x.dtype))
-                where.set(p.code.op(f"select i1 {better}, i64 {p.text(i)}, i64 {where.get()}"))
-            return where.get()
+                    nan, done = (code.apply("isnan", [y], x.dtype, dtypes.bool8) for y in (value, before))
+                    better = code.both(code.either(better, nan), code.negated(done))
+                code.set(best, code.select(better, value, before, x.dtype))
+                code.set(where, code.select(better, i, code.get(where), dtypes.int64))
+            return code.get(where)
 
         return _reduced(p, a, [dim], out.dtype, reduce)
 
@@ -224,28 +210,26 @@ def _var(p: Program, out: TensorProxy, a: Array, dims: Sequence[int], *, correct
     if a.dtype not in _COMPENSATED or not dims or type(correction) not in (int, float):
         raise Refused(f"variances of {a.dtype}")
     x = p.force(a) if a.cost else a
-    type_, code = scalars.register_type(a.dtype), p.code
+    code, dtype = p.code, a.dtype
 
-    def as_float(count: Int, less: float) -> str:
-        number = code.op(f"sitofp i64 {p.text(count)} to {type_}")
-        return code.op(f"fsub {type_} {number}, {scalars.constant(float(less), a.dtype)}")
+    def as_float(count: Int, less: float) -> Operand:
+        return code.raw("fsub", code.convert(count, dtypes.int64, dtype), constant(float(less), dtype), dtype)
 
-    def reduce(x: Array, fixed: dict[int, Int]) -> Value:
+    def reduce(x: Array, fixed: dict[int, Int]) -> Operand:
         count = ONE
         for d in dims:
             count = count * x.shape[d]
-        mean = code.op(f"fdiv {type_} {_accumulate(p, 'sum', x, dims, fixed)}, {as_float(count, 0)}")
+        mean = code.raw("fdiv", _accumulate(p, "sum", x, dims, fixed), as_float(count, 0), dtype)
 
-        def squared(p: Program, at: At) -> Value:
-            apart = p.code.op(f"fsub {type_} {x.element(p, at)}, {mean}")
-            return p.code.op(f"fmul {type_} {apart}, {apart}")
+        def squared(p: Program, at: At) -> Operand:
+            apart = code.raw("fsub", x.element(p, at), mean, dtype)
+            return code.raw("fmul", apart, apart, dtype)
 
         total = _accumulate(p, "sum", Thunk(x.shape, x.dtype, squared, x.reads, 2), dims, fixed)
         # Of too few, NumPy divides by 0.
-        rest = as_float(count, float(correction))
-        positive = code.op(f"fcmp ogt {type_} {rest}, 0.0")
-        divisor = code.op(f"select i1 {positive}, {type_} {rest}, {type_} 0.0")
-        return code.op(f"fdiv {type_} {total}, {divisor}")
+        rest, zero = as_float(count, float(correction)), constant(0.0, dtype)
+        divisor = code.select(code.raw("fcmp ogt", rest, zero, dtype, dtypes.bool8), rest, zero, dtype)
+        return code.raw("fdiv", total, divisor, dtype)
 
     return _reduced(p, x, dims, out.dtype, reduce)
 
@@ -259,17 +243,17 @@ def _cumulative(name: str, operation: str) -> None:
         rest = [d for d in range(len(a.shape)) if d != dim]
         with p.loops([a.shape[d] for d in rest]) as outer:
             at = dict(zip(rest, outer))
-            total = Accumulator(p, out.dtype)
+            code, total = p.code, p.cell(out.dtype)
 
             def where(i: Int, at: dict[int, Int] = at) -> tuple[Int, ...]:
                 return tuple(i if d == dim else at[d] for d in range(len(a.shape)))
 
             with p.loop(ZERO, p.minimum(ONE, a.shape[dim])) as i:
-                total.set(a.element(p, where(i)))
-                p.store(made, where(i), total.get())
+                code.set(total, a.element(p, where(i)))
+                p.store(made, where(i), code.get(total))
             with p.loop(ONE, a.shape[dim]) as i:
-                total.set(scalars.emit(p.code, operation, [total.get(), a.element(p, where(i))], out.dtype))
-                p.store(made, where(i), total.get())
+                code.set(total, code.apply(operation, [code.get(total), a.element(p, where(i))], out.dtype, out.dtype))
+                p.store(made, where(i), code.get(total))
         return made
 
 
@@ -282,7 +266,9 @@ for _row in REDUCTIONS:
 def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     if len(a.shape) != 2 or len(b.shape) != 2:
         raise Refused("products of stacks of matrices")
-    dtype = out.dtype
+    code, dtype = p.code, out.dtype
+    if dtype.kind not in "biufc" or (dtype.kind == "f" and dtype not in _COMPENSATED):
+        raise Refused(f"products of {dtype}")
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
     is_dot = rows.known == 1 and columns.known == 1
     require_equal(p, inner, b.shape[0], _mismatch)
@@ -302,29 +288,29 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     )
     if not along_rows:
         with p.loops(made.shape) as (i, j):
-            total = Accumulator(p, dtype)
-            total.set(scalars.constant(0, dtype))
+            total = p.cell(dtype)
+            code.set(total, constant(0, dtype))
             with p.loop(ZERO, inner, reduces=True) as k:
-                total.set(_fused(p, a.element(p, (i, k)), b.element(p, (k, j)), total.get(), dtype))
+                code.set(total, _fused(p, a.element(p, (i, k)), b.element(p, (k, j)), code.get(total), dtype))
             if made.shape == (ONE, ONE):
-                value = total.get()
+                value = code.get(total)
                 return Thunk(made.shape, dtype, lambda p, at: value)
-            p.store(made, (i, j), total.get())
+            p.store(made, (i, j), code.get(total))
         return made
-    zero = scalars.constant(0, dtype)
+    zero = constant(0, dtype)
     p.fill(made, Thunk(made.shape, dtype, lambda p, at: zero))
 
     def add_rows(i: Int, rows_of_b: Sequence[Int]) -> None:
         """Adds some rows of b, each times an element of a, to a row of the result."""
         factors = [a.element(p, (i, k)) for k in rows_of_b]
         with p.loop(ZERO, columns) as j:
-            total = p.load(made, (i, j))
+            total: Operand = p.load(made, (i, j))
             for k, factor in zip(rows_of_b, factors):
                 total = _fused(p, factor, b.element(p, (k, j)), total, dtype)
             p.store(made, (i, j), total)
 
     # Several rows at once: the result is loaded and stored less often.
-    blocks = p.atom(("quarters", inner), lambda: p.code.op(f"udiv i64 {p.text(inner)}, {ROWS}"), 0, inner.high // ROWS)
+    blocks = p.atom(("quarters", inner), lambda: code.whole("udiv", inner, ROWS), 0, inner.high // ROWS)
     with p.loop(ZERO, rows) as i:
         with p.loop(ZERO, blocks) as block:
             add_rows(i, [block * ROWS + r for r in range(ROWS)])
@@ -340,20 +326,6 @@ def _mismatch(n: int, m: int) -> Exception:
     )
 
 
-def _fused(p: Program, a: Value, b: Value, total: Value, dtype: DType) -> Value:
+def _fused(p: Program, a: Operand, b: Operand, total: Operand, dtype: DType) -> Operand:
     """``a * b + total`` as BLAS computes it: in any order, and rounded once or twice."""
-    if dtype.kind == "c":
-        part = dtypes.real_counterpart(dtype)
-        re = _fused(p, a[0], b[0], total[0], part)
-        im = _fused(p, a[0], b[1], total[1], part)
-        minus = p.code.op(f"fneg {scalars.register_type(part)} {a[1]}")
-        return _fused(p, minus, b[1], re, part), _fused(p, a[1], b[0], im, part)
-    if dtype in _COMPENSATED:
-        type_ = scalars.register_type(dtype)
-        product = p.code.op(f"fmul contract {type_} {a}, {b}")
-        return p.code.op(f"fadd reassoc contract {type_} {total}, {product}")
-    if dtype.kind == "b":
-        return p.code.op(f"or i1 {total}, {p.code.op(f'and i1 {a}, {b}')}")
-    if dtype.kind not in "iu":
-        raise Refused(f"products of {dtype}")
-    return scalars.emit(p.code, "add", [scalars.emit(p.code, "mul", [a, b], dtype), total], dtype)
+    return p.code.make("multiply_add", (a, b, total), dtype, dtype)

@@ -16,14 +16,15 @@ from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_f
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.symbols import is_symbol, value_of
 from tnp.executors.base import Region
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.any_size import SIZES, AnySizeRegion, Roots, roots_of
-from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
+from tnp.executors.llvm.program.functions import written as written_program
+from tnp.executors.llvm.program.instructions import SLOTS
 from tnp.executors.llvm.program.integers import Int, row_major
+from tnp.executors.llvm.program.ir import Builder, Register
 from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.lowering import ZERO, Failure, Program
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.sizes import Sizes, is_counted, sizes_function
 from tnp.executors.llvm.program.strip_mining import Uncut
@@ -259,16 +260,15 @@ def _module(
     """The text, written with the new program ``p``."""
     written = set(updates.values())
     if roots:
-        code = Code(p.code)
-        code._count = 300_000
-        p.sizes = Sizes(code, roots, len(inputs) + len(outputs) - len(updates))
-    for j, x in enumerate(inputs):
-        pointer, level = _slot(p, j), 0 if j in written else -1
-        made = p.scopes[0][x.name] = _input(p, x, key[j] if key else None, pointer, level)
-        if j in written:
-            p.written.append(made)
+        p.sizes = Sizes(Builder(p.code.names), roots, len(inputs) + len(outputs) - len(updates))
     fresh = [(k, x) for k, x in enumerate(outputs) if k not in updates]
-    slots = {x.name: _slot(p, len(inputs) + i) for i, (_, x) in enumerate(fresh)}
+    with p.code.inside(p.head):
+        for j, x in enumerate(inputs):
+            pointer, level = _slot(p, j), 0 if j in written else -1
+            made = p.scopes[0][x.name] = _input(p, x, key[j] if key else None, pointer, level)
+            if j in written:
+                p.written.append(made)
+        slots = {x.name: _slot(p, len(inputs) + i) for i, (_, x) in enumerate(fresh)}
     p.leaving = {x.name for _, x in fresh}
     for _, x in fresh:
         if isinstance(x, TensorProxy) and x.shape:
@@ -277,37 +277,37 @@ def _module(
     p.flush()
     for _, x in fresh:
         _finish(p, x, slots[x.name])
-    return p.function(name, function_attributes())
+    return written_program(p, name, function_attributes())
 
 
-def _slot(p: Program, i: int) -> str:
-    return p.head.op(f"load ptr, ptr {p.head.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+def _slot(p: Program, i: int) -> Register:
+    return p.code.load(SLOTS, 8 * i, None)
 
 
-def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
+def _input(p: Program, x: Proxy, kind: Any, pointer: Register, level: int) -> Any:
     if isinstance(x, NumberProxy):
-        return Number(int, p.sizes.of(x)) if p.sizes is not None and is_symbol(x) else load_number(p.head, x, pointer)
+        return Number(int, p.sizes.of(x)) if p.sizes is not None and is_symbol(x) else load_number(p, x, pointer)
     assert isinstance(x, TensorProxy)
     if x.scalar:
-        return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)
+        return Scalar(p.code.load(pointer, 0, x.dtype), x.dtype)
     if kind is None:
         return _contiguous(p, x, pointer, level)
     return StridedView(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])
 
 
-def _contiguous(p: Program, x: TensorProxy, pointer: str, level: int = -1) -> StridedView:
+def _contiguous(p: Program, x: TensorProxy, pointer: Register, level: int = -1) -> StridedView:
     shape = [whole(p, p.value(n)) for n in x.shape]
     strides, _ = row_major(shape, x.dtype.itemsize)
     return StridedView(p.memory(pointer, level), x.dtype, ZERO, shape, strides)
 
 
-def _finish(p: Program, x: Proxy, pointer: str) -> None:
+def _finish(p: Program, x: Proxy, pointer: Register) -> None:
     """Stores a result where the caller takes it."""
     value = p.value(x)
     if isinstance(x, NumberProxy):
         store_number(p, x, value, pointer)
     elif isinstance(x, TensorProxy) and not x.shape:
-        scalars.store(p.code, p.scalar(value), pointer, x.dtype)
+        p.code.store(pointer, 0, p.scalar(value), x.dtype)
     elif isinstance(value, (StridedView, Thunk)):
         p.assign(p.places[x.name], value)
     else:

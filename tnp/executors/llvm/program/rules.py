@@ -13,7 +13,7 @@ from tnp.core import prims
 from tnp.core.symbol import BoundSymbol
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.program.emitter import Program
+    from tnp.executors.llvm.program.lowering import Program
 
 __all__ = ["RULES", "rule", "step"]
 

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import intervals, symbols
+from tnp.core import dtypes, intervals, symbols
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm.any_size import Roots
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.instructions import SHAPES, SLOTS, Writer
 from tnp.executors.llvm.program.integer_code import IntegerCode
 from tnp.executors.llvm.program.integers import LARGEST, Int, Size
+from tnp.executors.llvm.program.ir import FALSE, Builder, Operand, constant
 from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["Sizes", "is_counted", "sizes_function"]
 
 
 class Sizes(IntegerCode):
-    """The code of the sizes of a function whose ``%slots`` are those of a call with ``count`` slots."""
+    """The sizes of a function whose slots are those of a call with ``count`` slots."""
 
     atoms = Size
 
-    def __init__(self, code: Code, roots: Roots, count: int) -> None:
+    def __init__(self, code: Builder, roots: Roots, count: int) -> None:
         self.code = code
         self.known = [{}]
         self._values = {name: self._load(n, root, count) for name, (n, root) in roots.items()}
@@ -33,8 +35,7 @@ class Sizes(IntegerCode):
     def _load(self, n: NumberProxy, root: tuple[int, int | None, int], count: int) -> Int:
         (slot, dim, less), code = root, self.code
         at = slot if dim is None else count + RECORD_WORDS + slot
-        place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {at}')}")
-        number = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+        number = code.load(code.load(SLOTS, 8 * at, None), 8 * (dim or 0), dtypes.int64)
         return Int.of(Size(number, max(n.low or 0, 0) + less, LARGEST)) - less
 
     def of(self, n: Any) -> Int:
@@ -64,20 +65,21 @@ class Sizes(IntegerCode):
             return values[0] * values[1]
         if operation not in ("floor_divide", "remainder") or values[0].low < 0 or values[1].low < 1:
             raise Refused(f"a size that is the {operation} of others")
-        (a, b), (texts) = values, [self.text(v) for v in values]
+        a, b = values
         if operation == "remainder":
-            return Int.of(Size(self.code.op(f"urem i64 {texts[0]}, {texts[1]}"), 0, min(a.high, b.high - 1)))
-        return Int.of(Size(self.code.op(f"udiv i64 {texts[0]}, {texts[1]}"), a.low // b.high, a.high // b.low, a))
+            return Int.of(Size(self.code.whole("urem", a, b), 0, min(a.high, b.high - 1)))
+        return Int.of(Size(self.code.whole("udiv", a, b), a.low // b.high, a.high // b.low, a))
 
-    def bytes(self, size: Int, most: int) -> tuple[str, str]:
-        """The operand of a number of bytes, and the bool whether it is more than ``most``: products of sizes may not fit 64 bits."""
-        total = "0.0"
+    def is_too_large(self, size: Int, most: int) -> Operand:
+        """The bool whether a number of bytes is more than ``most``: products of sizes may not fit 64 bits."""
+        code, double = self.code, dtypes.float64
+        total: Operand = constant(0.0, double)
         for atom, c in [*size.terms.items(), *([(None, size.constant)] if size.constant else [])]:
-            part = f"{float(c)}"
+            part: Operand = constant(float(c), double)
             for x in atom.factors if atom is not None else ():
-                part = self.code.op(f"fmul double {part}, {self.code.op(f'sitofp i64 {x.text} to double')}")
-            total = self.code.op(f"fadd double {total}, {part}")
-        return self.text(size), self.code.op(f"fcmp ogt double {total}, {float(most)}")
+                part = code.raw("fmul", part, code.convert(Int(0, {x: 1}), dtypes.int64, double), double)
+            total = code.raw("fadd", total, part, double)
+        return code.raw("fcmp ogt", total, constant(float(most), double), double, dtypes.bool8)
 
 
 def is_counted(n: Any) -> bool:
@@ -88,17 +90,18 @@ def is_counted(n: Any) -> bool:
 def sizes_function(name: str, roots: Roots, count: int, shapes: list[Any], attributes: str) -> str:
     """The function that gives the dimensions of results, and 1 for arguments that the program does not take, see
     :class:`~tnp.runtime.launcher.Spec`."""
-    code = Code()
+    code = Builder()
     sizes = Sizes(code, roots, count)
-    wrong = "false"
+    wrong: Operand = FALSE
     for n, _ in roots.values():
-        far = code.op(f"icmp ugt i64 {sizes.text(sizes.of(n))}, {LARGEST}")
-        wrong = code.op(f"or i1 {wrong}, {far}")
+        wrong = code.either(wrong, code.compare("ugt", sizes.of(n), LARGEST))
     for i, n in enumerate(n for shape in shapes for n in shape):
         size = sizes.of(n)
-        text = sizes.text(size)
-        code.line(f"store i64 {text}, ptr {code.op(f'getelementptr i64, ptr %shapes, i64 {i}')}")
+        code.store(SHAPES, 8 * i, size, dtypes.int64)
         if size.low < 1:
-            wrong = code.op(f"or i1 {wrong}, {code.op(f'icmp slt i64 {text}, 1')}")
-    code.line(f"ret i64 {code.op(f'zext i1 {wrong} to i64')}")
-    return f"define i64 @{name}(ptr %slots, ptr %shapes) {attributes} {{\nentry:\n{code.text()}\n}}"
+            wrong = code.either(wrong, code.compare("slt", size, 1))
+    answer = code.convert(wrong, dtypes.bool8, dtypes.int64)
+    writer = Writer(Code())
+    writer.block(code.block)
+    writer.code.line(f"ret i64 {writer.operand(answer)}")
+    return f"define i64 @{name}(ptr %slots, ptr %shapes) {attributes} {{\nentry:\n{writer.code.text()}\n}}"

@@ -7,11 +7,10 @@ from typing import Any
 
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.arrays import check_indices, element_index
-from tnp.executors.llvm.program.emitter import Program
 from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.lowering import Program
 from tnp.executors.llvm.program.numbers import as_dtype, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
@@ -128,6 +127,6 @@ def _index_put(p: Program, b: BoundSymbol) -> None:
         where = (*first, *at[rank:])
         element = value.element(p, at)
         if accumulate:
-            element = scalars.emit(p.code, "add", [p.load(base, where), element], base.dtype)
+            element = p.code.apply("add", [p.load(base, where), element], base.dtype, base.dtype)
         p.store(base, where, element)
     p.bind(b.output, base)

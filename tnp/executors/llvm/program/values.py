@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.program.integers import Int
-from tnp.executors.llvm.scalars.registers import Value
+from tnp.executors.llvm.program.ir import Operand, Register
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.program.emitter import Program
+    from tnp.executors.llvm.program.lowering import Program
 
 __all__ = ["Array", "At", "Memory", "Number", "Scalar", "Stride", "StridedView", "Thunk"]
 
@@ -29,7 +29,7 @@ Stride: TypeAlias = "int | Int"
 
 @dataclass(frozen=True)
 class Number:
-    """A Python number. ``value`` is an :class:`Int`, the register of a ``double`` or an ``i1``, or a pair of doubles."""
+    """A Python number. ``value`` is an operand; of an ``int``, an :class:`Int`."""
 
     python_type: type
     value: Any
@@ -40,12 +40,12 @@ class Memory:
     """Memory that overlaps with no other. ``scope`` numbers it for alias analysis; ``level`` is the depth of the body
     that may write to it. ``is_new``: an operation of the program made what is in it, so that nobody else has that array."""
 
-    pointer: str
+    pointer: Register
     scope: int
     level: int
     is_new: bool = False
     #: what the pointer may be, if it is another in each iteration of a loop
-    homes: tuple[str, ...] = ()
+    homes: tuple[Register, ...] = ()
     #: all elements are indices of a dimension of this length
     indices_of: Int | None = None
 
@@ -57,11 +57,11 @@ class Scalar:
     reads: frozenset[Memory] = frozenset()
     cost = 0
 
-    def __init__(self, value: Value, dtype: DType) -> None:
+    def __init__(self, value: Operand, dtype: DType) -> None:
         self.value = value
         self.dtype = dtype
 
-    def element(self, p: Program, at: At) -> Value:
+    def element(self, p: Program, at: At) -> Operand:
         return self.value
 
 
@@ -91,7 +91,7 @@ class StridedView:
             total = total + i * stride
         return total
 
-    def element(self, p: Program, at: At) -> Value:
+    def element(self, p: Program, at: At) -> Operand:
         return p.load(self, at)
 
     def same_as(self, other: object) -> bool:
@@ -110,7 +110,7 @@ class Thunk:
         self,
         shape: Sequence[Int],
         dtype: DType,
-        make: Callable[[Program, At], Value],
+        make: Callable[[Program, At], Operand],
         reads: frozenset[Memory] = frozenset(),
         cost: int = 0,
     ) -> None:
@@ -120,7 +120,7 @@ class Thunk:
         self.reads = reads
         self.cost = cost
 
-    def element(self, p: Program, at: At) -> Value:
+    def element(self, p: Program, at: At) -> Operand:
         return self.make(p, at)
 
 

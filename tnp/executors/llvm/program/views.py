@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import dtypes, prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Int, row_major
+from tnp.executors.llvm.program.ir import Operand, Register
+from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Number, Scalar, StridedView, Thunk
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "sliced", "take_one"]
+__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "from_end", "require_equal", "sliced", "take_one"]
 
 #: what NumPy says of two shapes: of operands, and of what is stored and where
 OPERANDS = "operands could not be broadcast together with shapes {} {} "
@@ -50,6 +51,13 @@ def take_one(p: Program, a: Array, dim: int, i: Int) -> Array:
     return _moved(a, shape, lambda at: (*at[:dim], i, *at[dim:]))
 
 
+def from_end(p: Program, i: Operand, n: Int) -> Register:
+    """``i``, or ``i + n`` if it is negative."""
+    code = p.code
+    negative = code.compare("slt", i, 0)
+    return code.whole("add", i, code.select(negative, n, ZERO, dtypes.int64))
+
+
 def _from_end(p: Program, i: Int, n: Int) -> Int:
     """An index in bounds, from the beginning."""
     if i.low >= 0:
@@ -57,11 +65,7 @@ def _from_end(p: Program, i: Int, n: Int) -> Int:
     if i.high < 0:
         return i + n
 
-    def write() -> str:
-        negative = p.code.op(f"icmp slt i64 {p.text(i)}, 0")
-        return p.code.op(f"add i64 {p.text(i)}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
-
-    return p.atom(("from end", i, n), write, 0, max(0, n.high - 1), p.most(n - 1))
+    return p.atom(("from end", i, n), lambda: from_end(p, i, n), 0, max(0, n.high - 1), p.most(n - 1))
 
 
 def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
@@ -71,8 +75,12 @@ def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
     if ((i + n).low < 0 or (n - i).low < 1) and not is_checked_ahead(p, i, n):
         above = p.less(Int(-1), i + n) if (i + n).fits else p.less(n * -1 - 1, i)
         below = p.less(i, n)
-        ok = below if above == "true" else above if below == "true" else p.code.op(f"and i1 {above}, {below}")
-        p.check(ok, lambda at, size: IndexError(f"index {at} is out of bounds for axis {dim} with size {size}"), i, n)
+        p.check(
+            p.code.both(above, below),
+            lambda at, size: IndexError(f"index {at} is out of bounds for axis {dim} with size {size}"),
+            i,
+            n,
+        )
     learn(p, i, n)
     p.known[-1][key] = True
 
@@ -100,11 +108,7 @@ def _bounds(p: Program, n: Int, start: Any, stop: Any, step: int) -> tuple[Int, 
 
 
 def _from_end_unchecked(p: Program, i: Int, n: Int) -> Int:
-    def write() -> str:
-        negative = p.code.op(f"icmp slt i64 {p.text(i)}, 0")
-        return p.code.op(f"add i64 {p.text(i)}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
-
-    return p.atom(("slice from end", i, n), write, i.low, max(i.high, n.high - 1))
+    return p.atom(("slice from end", i, n), lambda: from_end(p, i, n), i.low, max(i.high, n.high - 1))
 
 
 def _count(p: Program, length: Int, step: int) -> Int:
@@ -112,7 +116,7 @@ def _count(p: Program, length: Int, step: int) -> Int:
         return Int(-(-length.known // step))
     up = length + (step - 1)
     return p.atom(
-        ("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step,
+        ("count", length, step), lambda: p.code.whole("udiv", up, step), up.low // step, up.high // step,
         p.most(length),
     )  # fmt: skip
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.program.integers import Atom, Int, coefficient, magnitude, without
+from tnp.executors.llvm.program.ir import Item, Register, instructions_in
 from tnp.executors.llvm.program.values import Array, At, Stride, StridedView
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.program.emitter import Program
+    from tnp.executors.llvm.program.lowering import Program
 
 __all__ = ["Copied", "copies_of_what_is_read", "reads_ahead", "recorded", "somewhere"]
 
@@ -67,7 +67,7 @@ def copies_of_what_is_read(p: Program, target: StridedView, x: Array) -> list[Co
         count = math.prod(max(1, target.shape[d].high) for d in used)
         if count * SMALL > math.prod(max(1, n.high) for n in target.shape):
             return None
-        if any(f.text in registers for f in factors):
+        if any(f.register in registers for f in factors):
             return None  # an inner loop's
         found[offset] = place, used
     copied = []
@@ -103,14 +103,13 @@ def _behind(target: StridedView, at: At, accesses: Sequence[tuple[StridedView, I
     return found
 
 
-def recorded(p: Program, x: Array, at: At) -> tuple[list[tuple[StridedView, Int]], set[str]]:
+def recorded(p: Program, x: Array, at: At) -> tuple[list[tuple[StridedView, Int]], set[Register]]:
     """What the element of ``x`` at a position reads, and the registers that it takes. No code is written."""
-    code, accesses, known = p.code, p.accesses, p.known
-    p.code, p.accesses, p.known = Code(code), [], [{}]
-    p.code._count = 2_000_000  # registers that the program has not
+    accesses, known, scratch = p.accesses, p.known, list[Item]()
+    p.accesses, p.known = [], [{}]
     try:
-        x.element(p, at)
-        made = {line.split(" = ", 1)[0].strip() for line in p.code.lines if line.startswith("  %")}
-        return p.accesses, made
+        with p.code.inside(scratch):
+            x.element(p, at)
+        return p.accesses, {r for i in instructions_in(scratch) for r in i.results}
     finally:
-        p.code, p.accesses, p.known = code, accesses, known
+        p.accesses, p.known = accesses, known

@@ -174,7 +174,7 @@ def _extreme(w: Writer, x: Instruction) -> Value:
 @_writes("combine")
 def _combine(w: Writer, x: Instruction) -> Value:
     a, b = map(w.operand, x.args)
-    return x.info.combine(w.code, a, b)
+    return scalars.reducer(*x.info).combine(w.code, a, b)
 
 
 @_writes("multiply_add")

@@ -20,7 +20,7 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
-from tnp.executors.llvm.scalars.registers import Value
+from tnp.executors.llvm.scalars.registers import Value, known_float
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.values import Memory
@@ -78,7 +78,8 @@ class Constant:
     dtype: DType
 
     def __repr__(self) -> str:
-        return str(self.text)
+        value = known_float(self.text) if isinstance(self.text, str) and self.dtype.kind == "f" else None
+        return str(self.text if value is None else value)
 
 
 def constant(x: Any, dtype: DType) -> Constant:

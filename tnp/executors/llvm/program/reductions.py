@@ -19,7 +19,6 @@ from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import require_equal
 from tnp.executors.llvm.program.write_hazards import recorded, somewhere
-from tnp.executors.llvm.scalars import Reducer
 
 __all__: list[str] = []
 
@@ -46,54 +45,61 @@ def _order(p: Program, x: Array, dims: Sequence[int]) -> list[int]:
     return sorted(dims, key=lambda d: -steps[d])
 
 
-def _combine(p: Program, reducer: Reducer, a: Operand, b: Operand) -> Operand:
-    return p.code.make("combine", (a, b), reducer.dtype, reducer)
+class _Steps:
+    """The steps of a reduction, a row of the table, of elements of ``source``; its accumulator has ``dtype``."""
 
+    def __init__(self, name: str, source: DType) -> None:
+        self.name = name
+        self.source = source
+        reducer = scalars.reducer(name, source)
+        self.dtype = reducer.dtype
+        self.identity = Constant(reducer.identity, reducer.dtype)
 
-def _identity(reducer: Reducer) -> Constant:
-    return Constant(reducer.identity, reducer.dtype)
+    def combine(self, p: Program, total: Operand, x: Operand) -> Operand:
+        """What becomes of an accumulator and an element."""
+        x = p.code.convert(x, self.source, self.dtype)
+        return p.code.make("combine", (total, x), self.dtype, (self.name, self.source))
 
 
 def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dict[int, Int]) -> Operand:
     """The reduction over ``dims`` of the elements of ``x`` whose other positions are ``fixed``."""
-    code, reducer = p.code, scalars.reducer(name, x.dtype)
-    total = p.cell(reducer.dtype)
-    code.set(total, _identity(reducer))
+    code, steps = p.code, _Steps(name, x.dtype)
+    total = p.cell(steps.dtype)
+    code.set(total, steps.identity)
     order = _order(p, x, dims)
 
     def element(at: dict[int, Int]) -> Operand:
-        value = x.element(p, tuple(at[d] if d in at else fixed[d] for d in range(len(x.shape))))
-        return code.convert(value, x.dtype, reducer.dtype)
+        return x.element(p, tuple(at[d] if d in at else fixed[d] for d in range(len(x.shape))))
 
     innermost = x.shape[order[-1]] if order else ONE
-    in_blocks = name == "sum" and reducer.dtype in _COMPENSATED and innermost.high > BLOCK
-    lost = p.cell(reducer.dtype) if in_blocks else None
+    in_blocks = name == "sum" and steps.dtype in _COMPENSATED and innermost.high > BLOCK
+    lost = p.cell(steps.dtype) if in_blocks else None
     if lost is not None:
-        code.set(lost, _identity(reducer))
+        code.set(lost, steps.identity)
     with p.loops([x.shape[d] for d in order[:-1]]) as outer:
         at = dict(zip(order, outer))
         if lost is None:
             with p.loops([x.shape[d] for d in order[-1:]], reduces=True) as last:
-                added = _combine(p, reducer, code.get(total), element(at | dict(zip(order[-1:], last))))
+                added = steps.combine(p, code.get(total), element(at | dict(zip(order[-1:], last))))
                 code.set(total, added)
         else:
             blocks = p.atom(
                 ("blocks", innermost), lambda: code.whole("udiv", innermost + (BLOCK - 1), BLOCK), 0, -(-innermost.high // BLOCK)
             )  # fmt: skip
             with p.loop(ZERO, blocks) as block:
-                part = p.cell(reducer.dtype)
-                code.set(part, _identity(reducer))
+                part = p.cell(steps.dtype)
+                code.set(part, steps.identity)
                 end = p.minimum((block + 1) * BLOCK, innermost)
                 with p.loop(block * BLOCK, end, maybe_empty=False) as i:
-                    code.set(part, _combine(p, reducer, code.get(part), element({**at, order[-1]: i})))
+                    code.set(part, steps.combine(p, code.get(part), element({**at, order[-1]: i})))
                 _add_compensated(p, total, lost, code.get(part))
     result: Operand = code.get(total)
     if lost is not None:
         # An infinite sum has lost nothing that is a number.
-        corrected = code.raw("fadd", result, code.get(lost), reducer.dtype)
-        is_number = code.raw("fcmp ord", corrected, corrected, reducer.dtype, dtypes.bool8)
-        result = code.select(is_number, corrected, result, reducer.dtype)
-    return code.convert(result, reducer.dtype, x.dtype)
+        corrected = code.raw("fadd", result, code.get(lost), steps.dtype)
+        is_number = code.raw("fcmp ord", corrected, corrected, steps.dtype, dtypes.bool8)
+        result = code.select(is_number, corrected, result, steps.dtype)
+    return code.convert(result, steps.dtype, x.dtype)
 
 
 def _add_compensated(p: Program, total: Cell, lost: Cell, x: Operand) -> None:
@@ -122,9 +128,9 @@ def _reduced(p: Program, x: Array, dims: Sequence[int], dtype: DType, reduce: An
 
 def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DType) -> Array:
     """The reduction over ``dims`` of rows of neighbours that stay: each is added to a row of results, as in NumPy."""
-    reducer = scalars.reducer(name, x.dtype)
+    steps = _Steps(name, x.dtype)
     stay = [d for d in range(len(x.shape)) if d not in dims]
-    made = p.temporary([x.shape[d] for d in stay], reducer.dtype)
+    made = p.temporary([x.shape[d] for d in stay], steps.dtype)
     # A dimension at a time, the neighbours last, so that no loop inside is over what is far apart.
     *outer, inner = _order(p, x, stay)
     with p.loops([x.shape[d] for d in outer]) as first:
@@ -134,16 +140,15 @@ def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DTy
             return tuple({**at, inner: i}[d] for d in stay)
 
         with p.loop(ZERO, x.shape[inner]) as i:
-            p.store(made, place(i), _identity(reducer))
+            p.store(made, place(i), steps.identity)
         order = _order(p, x, dims)
         with p.loops([x.shape[d] for d in order]) as reduced, p.loop(ZERO, x.shape[inner]) as i:
             where = {**at, **dict(zip(order, reduced)), inner: i}
             value = x.element(p, tuple(where[d] for d in range(len(x.shape))))
-            value = p.code.convert(value, x.dtype, reducer.dtype)
-            p.store(made, place(i), _combine(p, reducer, p.load(made, place(i)), value))
-    if reducer.dtype is dtype:
+            p.store(made, place(i), steps.combine(p, p.load(made, place(i)), value))
+    if steps.dtype is dtype:
         return made
-    return Thunk(made.shape, dtype, lambda p, at: p.code.convert(p.load(made, at), reducer.dtype, dtype), made.reads, 1)
+    return Thunk(made.shape, dtype, lambda p, at: p.code.convert(p.load(made, at), steps.dtype, dtype), made.reads, 1)
 
 
 def _reduction(row: Reduction) -> None:

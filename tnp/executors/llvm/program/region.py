@@ -26,11 +26,12 @@ from tnp.executors.llvm.program.ir import Builder, Register
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.lowering import ZERO, Failure, Program
 from tnp.executors.llvm.program.numbers import whole
+from tnp.executors.llvm.program.printing import show
 from tnp.executors.llvm.program.sizes import Sizes, is_counted, sizes_function
 from tnp.executors.llvm.program.strip_mining import Uncut
 from tnp.executors.llvm.program.values import Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
-from tnp.runtime import launcher
+from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable
 
 __all__ = ["AnySizeProgram", "ProgramRegion", "is_sized", "takes"]
@@ -161,7 +162,8 @@ class ProgramRegion(NativeRegion):
             raise Unavailable(str(reason)) from reason
         self.failures = known.program.failures
         self.parallel_loops = known.program.parallel_loops
-        ir = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}")
+        ir, program = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}"), known.program
+        engine.dump("loops", lambda: show(program, self.name), self.name)
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]
@@ -195,7 +197,8 @@ class AnySizeProgram(AnySizeRegion):
         shapes = [p.shape for p in fresh if isinstance(p, TensorProxy) and not p.scalar]
         count = len(region.inputs) + len(fresh)
         sizes = sizes_function(ENTRY + SIZES, roots, count, shapes, "#0")
-        text = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}")
+        text, program = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}"), known.program
+        engine.dump("loops", lambda: show(program, name), name)
         super().__init__(name, region, updates, f"{text}\n\n{sizes}\n")
 
     def describe(self) -> list[str]:

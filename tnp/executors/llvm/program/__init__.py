@@ -2,9 +2,12 @@
 
 :mod:`~tnp.executors.llvm.loop_ir` reorders straight-line code over arrays of known shapes. Here a program is compiled
 as written: its loops, its scalars in registers, single elements read and written in place, rows and columns of run-time
-lengths. :mod:`emitter` has registers, loops, memory and checks. :mod:`rules` is the table of operations, which
-:mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill. :mod:`region` is
-the interface to the executor.
+lengths.
+
+:mod:`ir` defines the IR, and :mod:`lowering` makes it: names, checks, loops and memory. :mod:`rules` is the table of
+operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill.
+:mod:`parallel` and :mod:`interrupts` decide what loops do besides. :mod:`instructions`, :mod:`emitter` and
+:mod:`functions` write LLVM IR. :mod:`region` is the interface to the executor.
 """
 
 from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, is_sized, takes

@@ -37,6 +37,7 @@ __all__ = [
     "is_known",
     "is_never_empty",
     "is_too_large",
+    "key_of",
     "most",
     "normalize_shape",
     "product",
@@ -140,6 +141,12 @@ def equal(a: Dim, b: Dim) -> bool | None:
     if isinstance(known, int) and not isinstance(unknown, int) and unknown.bound is not None and known > unknown.bound:
         return False
     return None
+
+
+def key_of(n: Dim) -> tuple[Any, ...]:
+    """What two dimensions have in common that are surely equal, and others have not."""
+    form = intervals.linear(n)
+    return form.constant, frozenset((name, k) for name, (_, k) in form.terms.items())
 
 
 def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:

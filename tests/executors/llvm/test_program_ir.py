@@ -26,18 +26,20 @@ except engine.Unavailable as unavailable:
 
 EVERYTHING = ["llvm[everything]", "numpy"]
 #: what numbers are in the slots of a call
-_KINDS = {bool: np.int64, int: np.int64, float: np.float64, complex: np.complex128}
+_KINDS = {"bool": np.int64, "int": np.int64, "float": np.float64, "complex": np.complex128}
 
 
 def _slot(p, x):
     """The memory of an argument."""
-    return np.array([x], _KINDS[p.python_type]) if isinstance(p, NumberProxy) else np.asarray(x)
+    return np.array([x], _KINDS[p.python_type.__name__]) if isinstance(p, NumberProxy) else np.asarray(x)
 
 
-def _result(p, memory):
-    if isinstance(p, NumberProxy):
-        return p.python_type(memory[0])
-    return memory[()] if p.scalar else memory
+def _result(spec, memory):
+    """What the launcher makes of the memory of a result."""
+    if spec.kind in _KINDS:
+        return {"int": int, "float": float, "bool": bool, "complex": complex}[spec.kind](memory[0])
+    memory = memory.reshape(spec.shape)
+    return memory[()] if spec.kind == "scalar" else memory
 
 
 @pytest.fixture
@@ -56,11 +58,8 @@ def interpreted(monkeypatch):
             ).program
         except Refused:
             return self._run_singly(*args)
-        fresh = [p for k, p in enumerate(outputs) if k not in self.updates]
-        results = [
-            np.zeros(1, _KINDS[p.python_type]) if isinstance(p, NumberProxy) else np.zeros(p.shape, p.dtype.name)
-            for p in fresh
-        ]
+        specs = [o for k, p in enumerate(outputs) if k not in self.updates for o in region._outputs(p)]
+        results = [np.zeros(o.shape or 1, _KINDS.get(o.kind, o.dtype)) for o in specs]
         memory = [*map(_slot, inputs, args), *results]
         slots = (ctypes.c_void_p * max(len(memory), launcher.RECORD_WORDS))(*(m.ctypes.data for m in memory))
         try:
@@ -71,7 +70,7 @@ def interpreted(monkeypatch):
             number, *values = failed.args
             raise program.failures[number][0](*values) from None
         ran.append(self.bsym.sym.name)
-        found = tuple(map(_result, fresh, results))
+        found = tuple(map(_result, specs, results))
         return found[0] if len(found) == 1 else found
 
     monkeypatch.setattr(region.ProgramRegion, "_slow", slow)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,13 +40,20 @@ def proxy_of(x: Any) -> Any:
 
 
 def carried_handle(
-    name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
+    name: str,
+    value: Any,
+    *,
+    is_loose: bool,
+    writable: bool,
+    varying: Collection[int],
+    size: Callable[[str, int, Any], NumberProxy],
 ) -> tuple[Any, Any, Any] | None:
     """For a variable: the value that it has, a fresh proxy for the one that it has in each iteration, and what the program holds for
     that; ``None`` for values that a loop does not carry.
 
     Of an array, ``is_loose`` says that nothing is known of how those that the variable is bound to lie in memory, ``writable`` that
     the body may write to them, and ``varying`` which dimensions may be others in each iteration; those that are sizes always may.
+    ``size`` gives the size that stands for such a dimension, of which it is told how it begins.
     """
     init = proxy_of(value)
     trace = active.current().trace
@@ -55,9 +62,7 @@ def carried_handle(
         fixed = {d for d, n in enumerate(init.shape) if symbols.value_of(n) is not None and d not in varying}
         if any(sizes.bound_or_none(n) is None for d, n in enumerate(init.shape) if d not in fixed):
             return None
-        shape = tuple(
-            n if d in fixed else NumberProxy(None, int, bound=sizes.bound(n), low=0) for d, n in enumerate(init.shape)
-        )
+        shape = tuple(n if d in fixed else size(name, d, n) for d, n in enumerate(init.shape))
         proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
         loose = is_loose or (len(shape) > 1 and symbols.extents(shape) is None)
         handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)

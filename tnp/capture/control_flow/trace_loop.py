@@ -75,6 +75,12 @@ class Loop(Trial):
         self.owned: set[str] = set()
         #: of arrays that variables are bound to anew, the dimensions that are others in each iteration
         self.varying: dict[str, set[int]] = {}
+        #: of these, those that begin equal are taken to stay equal, but for those of which it showed that they differ: by what an
+        #: iteration makes of them
+        self.differing: dict[tuple[str, int], int] = {}
+        #: in the present attempt, the sizes of dimensions that begin equal, and the dimensions by name
+        self.sizes: dict[tuple[Any, int], NumberProxy] = {}
+        self.of_size: dict[str, list[tuple[str, int]]] = {}
 
     def roll(self) -> Any:
         """Records the loop. Gives how it was left, if that is asked and known only when the program runs.
@@ -129,7 +135,7 @@ class Loop(Trial):
         if held is UNBOUND:
             nothing = nothing_like(self.maybe[name])
             held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
-        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=())
+        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=(), size=self._size)
         if made is None or name in self.mixed:
             raise Failure(f"{name} may be unbound")
         inits[name], carried[name], entries[name] = made
@@ -153,7 +159,28 @@ class Loop(Trial):
             len(self.maybe),
             len(self.counting),
             sum(map(len, self.varying.values())),
+            len(set(self.differing.values())),
         )
+
+    def _size(self, name: str, d: int, begins: Any) -> NumberProxy:
+        """The size of a dimension in each iteration: that of the dimensions that begin so, and that an iteration makes the same."""
+        key = sizes.key_of(begins), self.differing.get((name, d), 0)
+        if key not in self.sizes:
+            self.sizes[key] = NumberProxy(None, int, bound=sizes.bound(begins), low=0)
+        self.of_size.setdefault(self.sizes[key].name, []).append((name, d))
+        return self.sizes[key]
+
+    def _check_sizes(self, carried: dict[str, Proxy], results: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if dimensions that were taken to stay equal do not, and tells them apart."""
+        told = dict.fromkeys(self.differing.values())
+        for dims in self.of_size.values():
+            ends = [sizes.key_of(results.get(name, carried[name]).shape[d]) for name, d in dims]
+            kinds = list(dict.fromkeys(ends))
+            if len(kinds) == 1:
+                continue
+            for dim, end in zip(dims, ends):
+                self.differing[dim] = len(told) + 1 + kinds.index(end)
+            raise Failure("arrays that begin with one length do not keep one", settles=True)
 
     def _may_own(self, value: Any) -> bool:
         """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
@@ -168,6 +195,7 @@ class Loop(Trial):
         carried: dict[str, Any] = {}
         inits: dict[str, Any] = {}
         entries: dict[str, Any] = {}
+        self.sizes, self.of_size = {}, {}
         for name in self.names:
             value = self.variables[name]
             if type(value) is TracedMaybe:
@@ -183,7 +211,8 @@ class Loop(Trial):
             written = (name in self.stores and name not in self.rebound) or name in self.turning
             kept = type(value) is TracedArray and not value.scalar and written
             made = None if kept else carried_handle(
-                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ())
+                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ()),
+                size=self._size,
             )  # fmt: skip
             if made is not None and self.assumes and type(value) is int and name not in self.counting:
                 made[1].low = made[1].bound = value
@@ -359,6 +388,7 @@ class Loop(Trial):
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
             handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
+        self._check_sizes(carried, results)
         arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
         found = [id(s) for h in arrays for s in may_share(h.storage)]
         if len(set(found)) < len(found):
@@ -460,14 +490,13 @@ class Loop(Trial):
 
 def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:
     """What defines the sizes that carried arrays have in each iteration, but for those that they begin with: these have been defined."""
-    arrays = [p for p in carried if isinstance(p, TensorProxy)]
+    found: dict[str, BoundSymbol] = {}
     begun = {n.name for x in inits if isinstance(x, TensorProxy) for n in x.shape if isinstance(n, NumberProxy)}
-    return [
-        prims.size.bind(p, d, output=n)
-        for p in arrays
-        for d, n in enumerate(p.shape)
-        if isinstance(n, NumberProxy) and n.name not in begun
-    ]
+    for p in carried:
+        for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ()):
+            if isinstance(n, NumberProxy) and n.name not in begun and n.name not in found:
+                found[n.name] = prims.size.bind(p, d, output=n)
+    return list(found.values())
 
 
 def _is_callers(x: Any) -> bool:

@@ -140,10 +140,16 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
     _check_carried("cond", carried, inits, then.results)
     _check_carried("cond", carried, inits, otherwise.results)
     new: list[Proxy] = []
+    found: dict[Any, sizes.Dim] = {}
+
+    def either(n: sizes.Dim, m: sizes.Dim) -> sizes.Dim:
+        # Two results that have one length in either body have one here.
+        return found.setdefault((sizes.key_of(n), sizes.key_of(m)), _either_dim(n, m))
+
     for a, b in list(zip(then.results, otherwise.results))[len(carried) :]:
         check(are_alike(a, b), lambda: f"cond gives {a!r} or {b!r}", TypeError)
         if isinstance(a, TensorProxy):
-            shape = tuple(_either_dim(n, m) for n, m in zip(a.shape, b.shape))
+            shape = tuple(map(either, a.shape, b.shape))
             new.append(TensorProxy(like=a, shape=shape, lang=a.lang, scalar=a.scalar))
         else:
             number = NumberProxy(None, _python_type(a))

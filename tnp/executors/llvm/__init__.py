@@ -100,12 +100,13 @@ class LLVMExecutor(FusionExecutor):
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
-            if not all(map(program.is_sized, region.outputs)):
+            for_any_size = roots_of(region.inputs)
+            if not all(map(program.is_sized if for_any_size else program.has_room, region.outputs)):
                 return None  # nobody can make room for them before the call
-            if roots_of(region.inputs):
+            if for_any_size:
                 return _for_any_size(program.AnySizeProgram, name, region, self.fast)
             loop = program.ProgramRegion(name, region, self.fast)
-            return Fused(loop.launcher.function, loop.updates, loop.describe)
+            return Fused(loop.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
             (first, *others) = region.bound_symbols
             if not others and loop_ir.kind_of(first) is not True:

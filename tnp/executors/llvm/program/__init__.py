@@ -10,6 +10,6 @@ operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`
 :mod:`functions` write LLVM IR. :mod:`region` is the interface to the executor.
 """
 
-from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, is_sized, takes
+from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, takes
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]

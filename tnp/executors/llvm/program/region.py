@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
-from tnp.core import dtypes, prims, views
+from tnp.core import dtypes, prims, sizes, views
 from tnp.core.devices import cpu
 from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -30,11 +31,11 @@ from tnp.executors.llvm.program.printing import show
 from tnp.executors.llvm.program.sizes import Sizes, is_counted, sizes_function
 from tnp.executors.llvm.program.strip_mining import Uncut
 from tnp.executors.llvm.program.values import Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
+from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, numpy_dtype, output_of
 from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]
 
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LARGE = 32 * 1024
@@ -43,13 +44,15 @@ LARGE = 32 * 1024
 def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
     inputs = list({p.name: p for p in bsym.flat_inputs}.values())
-    outputs = [p for p in bsym.flat_outputs if is_sized(p)]
+    outputs = list(bsym.flat_outputs)
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
     if bsym.sym is prims.cond and _hands_on(bsym):
         return False
     try:
         roots = roots_of(inputs)
+        if roots or not all(map(has_room, outputs)):
+            outputs = [p for p in outputs if is_sized(p)]
         key = [_usual(x) for x in inputs] if not roots else []
         written = _write("", bsym, inputs, outputs, _updates(bsym, inputs, outputs), key, fast=fast, roots=roots)
     except Refused:
@@ -76,6 +79,20 @@ def _hands_on(bsym: BoundSymbol) -> bool:
 def is_sized(p: Proxy) -> bool:
     """Whether it is no array, or one whose shape is known before it is computed."""
     return not isinstance(p, TensorProxy) or not any(map(is_counted, p.shape))
+
+
+def has_room(p: Proxy) -> bool:
+    """Whether the caller can make room for a value: it has a size, or none above a known one."""
+    return is_sized(p) or all(type(n) is int or sizes.bound_or_none(n) is not None for n in _dims(p))
+
+
+def _dims(p: Proxy) -> tuple[Any, ...]:
+    return p.shape if isinstance(p, TensorProxy) else ()
+
+
+def _counted(p: Proxy) -> list[int]:
+    """The dimensions that only the running program knows."""
+    return [d for d, n in enumerate(_dims(p)) if is_counted(n)]
 
 
 def _is_numpys(p: Proxy) -> bool:
@@ -144,6 +161,23 @@ class ProgramRegion(NativeRegion):
         self.failures: list[tuple[Failure, int]] = []
         #: loops that may run on several threads, in what was compiled last
         self.parallel_loops = 0
+        self.fresh = [x for k, x in enumerate(region.outputs) if k not in self.updates]
+        #: how many values the native function gives, if some are lengths of others
+        self._given = len(self.fresh) + sum(len(_counted(x)) for x in self.fresh)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What runs it."""
+        return self.launcher.function if self._given == len(self.fresh) else self._sized
+
+    def _sized(self, *args: Any) -> Any:
+        """The results; arrays are cut to the lengths that they turned out to have."""
+        given = self.launcher.function(*args)
+        if not isinstance(given, tuple) or len(given) != self._given:
+            return given  # its operations ran one by one
+        rest = iter(given)
+        found = [_cut(next(rest), [next(rest) for _ in _counted(x)], _counted(x)) for x in self.fresh]
+        return found[0] if len(found) == 1 else tuple(found)
 
     def describe(self) -> list[str]:
         """What it is, and why not native, where it is not."""
@@ -166,7 +200,7 @@ class ProgramRegion(NativeRegion):
         engine.dump("loops", lambda: show(program, self.name), self.name)
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
-        outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]
+        outputs = [o for x in self.fresh for o in _outputs(x)]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1), ir, True
 
     def error(self, args: Sequence[Any], record: int) -> BaseException:
@@ -174,8 +208,29 @@ class ProgramRegion(NativeRegion):
         return _error(self.failures, record)
 
 
-def _output(p: Any) -> launcher.Output:
-    return launcher.Output(p.python_type.__name__) if isinstance(p, NumberProxy) else output_of(p)
+def _outputs(p: Any) -> list[launcher.Output]:
+    """What the launcher makes for a result: for an array whose length nobody knows, room, and the length."""
+    if isinstance(p, NumberProxy):
+        return [launcher.Output(p.python_type.__name__)]
+    counted = _counted(p)
+    if not counted:
+        return [output_of(p)]
+    return [launcher.Output("array", _room(p), numpy_dtype(p.dtype)), *(launcher.Output("int") for _ in counted)]
+
+
+def _room(p: TensorProxy) -> tuple[int, ...]:
+    """The shape of the room for an array."""
+    return tuple(map(sizes.bound, p.shape))
+
+
+def _cut(made: Any, lengths: Sequence[int], dims: Sequence[int]) -> Any:
+    """The part of an array that was written, in memory of its own."""
+    if not dims:
+        return made
+    part = [slice(None)] * made.ndim
+    for d, n in zip(dims, lengths):
+        part[d] = slice(n)
+    return made[tuple(part)].copy()
 
 
 class AnySizeProgram(AnySizeRegion):
@@ -196,10 +251,10 @@ class AnySizeProgram(AnySizeRegion):
         fresh = [p for k, p in enumerate(region.outputs) if k not in updates]
         shapes = [p.shape for p in fresh if isinstance(p, TensorProxy) and not p.scalar]
         count = len(region.inputs) + len(fresh)
-        sizes = sizes_function(ENTRY + SIZES, roots, count, shapes, "#0")
+        of_sizes = sizes_function(ENTRY + SIZES, roots, count, shapes, "#0")
         text, program = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}"), known.program
         engine.dump("loops", lambda: show(program, name), name)
-        super().__init__(name, region, updates, f"{text}\n\n{sizes}\n")
+        super().__init__(name, region, updates, f"{text}\n\n{of_sizes}\n")
 
     def describe(self) -> list[str]:
         return [f"the whole {self.bsym.sym.name} is native, for any size"]
@@ -264,22 +319,23 @@ def _module(
     written = set(updates.values())
     if roots:
         p.sizes = Sizes(Builder(p.code.names), roots, len(inputs) + len(outputs) - len(updates))
-    fresh = [(k, x) for k, x in enumerate(outputs) if k not in updates]
+    fresh = [x for k, x in enumerate(outputs) if k not in updates]
+    numbers = itertools.count(len(inputs))
     with p.code.inside(p.head):
         for j, x in enumerate(inputs):
             pointer, level = _slot(p, j), 0 if j in written else -1
             made = p.scopes[0][x.name] = _input(p, x, key[j] if key else None, pointer, level)
             if j in written:
                 p.written.append(made)
-        slots = {x.name: _slot(p, len(inputs) + i) for i, (_, x) in enumerate(fresh)}
-    p.leaving = {x.name for _, x in fresh}
-    for _, x in fresh:
-        if isinstance(x, TensorProxy) and x.shape:
-            p.places[x.name] = _contiguous(p, x, slots[x.name])
+        slots = {x.name: [_slot(p, next(numbers)) for _ in range(1 + len(_counted(x)))] for x in fresh}
+    p.leaving = {x.name for x in fresh}
+    for x in fresh:
+        if isinstance(x, TensorProxy) and x.shape and is_sized(x):
+            p.places[x.name] = _contiguous(p, x, slots[x.name][0])
     p.step(bsym)
     p.flush()
-    for _, x in fresh:
-        _finish(p, x, slots[x.name])
+    for x in fresh:
+        _finish(p, x, *slots[x.name])
     return written_program(p, name, function_attributes())
 
 
@@ -304,14 +360,21 @@ def _contiguous(p: Program, x: TensorProxy, pointer: Register, level: int = -1) 
     return StridedView(p.memory(pointer, level), x.dtype, ZERO, shape, strides)
 
 
-def _finish(p: Program, x: Proxy, pointer: Register) -> None:
-    """Stores a result where the caller takes it."""
+def _finish(p: Program, x: Proxy, pointer: Register, *lengths: Register) -> None:
+    """Stores a result where the caller takes it, and the lengths that it turned out to have."""
     value = p.value(x)
     if isinstance(x, NumberProxy):
         store_number(p, x, value, pointer)
     elif isinstance(x, TensorProxy) and not x.shape:
         p.code.store(pointer, 0, p.scalar(value), x.dtype)
     elif isinstance(value, (StridedView, Thunk)):
-        p.assign(p.places[x.name], value)
+        place = p.places.get(x.name)
+        if place is None:
+            room = list(map(Int, _room(x)))
+            strides, _ = row_major(room, x.dtype.itemsize)
+            place = StridedView(p.memory(pointer, -1), x.dtype, ZERO, value.shape, strides)
+        p.assign(place, value)
+        for d, at in zip(_counted(x), lengths):
+            p.code.store(at, 0, value.shape[d], dtypes.int64)
     else:
         raise Refused(f"a result that is {value!r}")

@@ -1,0 +1,69 @@
+"""Loops over arrays that become shorter: those that one mask selects of keep one length, and what is computed of them is fused."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import EXECUTORS, same_as_eager
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+
+def arguments(n, steps):
+    return lambda: (np.random.default_rng(n).normal(size=n) * 3, steps)
+
+
+def escape(c, steps):
+    z, where, left = np.zeros(len(c)), np.arange(len(c)), np.zeros(len(c), int)
+    for i in range(steps):
+        if not len(z):
+            break
+        z = z * z + c
+        inside = np.abs(z) < 2
+        left[where[~inside]] = i + 1
+        z, c, where = z[inside], c[inside], where[inside]
+    return left, z, c, where
+
+
+def test_arrays_that_one_mask_selects_keep_one_length():
+    same_as_eager(escape, *(arguments(n, k) for n in (200, 1, 5) for k in (1, 6, 30)), executors=EXECUTORS)
+    jitted = tnp.jit(escape)
+    jitted(*arguments(200, 30)())
+    assert "for i" in str(tnp.last_traces(jitted)[-1])
+    body = str(tnp.last_traces(jitted)[-1]).split("for i", 1)[1]
+    assert body.count("llvm_fusion") == 1, "z * z + c and the comparison are one kernel"
+
+
+def test_arrays_that_two_masks_select_do_not():
+    def f(x, steps):
+        y = x * 1.0
+        for _ in range(steps):
+            x = x[x > -2]
+            y = y[y < 2]
+        return x.sum(), y.sum(), len(x), len(y)
+
+    same_as_eager(f, *(arguments(n, k) for n in (50, 3) for k in (1, 2, 4)), executors=EXECUTORS)
+
+
+def test_lengths_that_turn_out_to_differ_raise_as_eagerly():
+    def f(x, steps):
+        y = x * 1.0
+        for i in range(steps):
+            if i == 1:
+                x = x[x > 0]
+            else:
+                x, y = x[x > -2], y[x > -2]
+        return x + y
+
+    same_as_eager(f, *(arguments(n, k) for n in (50, 3) for k in (1, 2, 4)), executors=EXECUTORS)
+
+
+def test_one_of_the_arrays_is_not_selected_of():
+    def f(x, steps):
+        y, z = x * 1.0, x * 2.0
+        for _ in range(steps):
+            m = x > -1.5
+            x, y = x[m] - 0.5, y[m]
+        return x, y, z, x + y
+
+    same_as_eager(f, *(arguments(n, k) for n in (50, 3) for k in (1, 2, 4)), executors=EXECUTORS)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tnp.capture.guards.texts import lift_constant
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.cupy import CUPY, is_cupy_array
 from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectorized
@@ -203,7 +204,7 @@ ROWS: tuple[Row, ...] = (
         "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
         "guarded",
         _is_constant,
-        lambda i, x, s: i.guard_equal(x, s),
+        lift_constant,
     ),
     Row(
         "NumPy random generators",

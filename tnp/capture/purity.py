@@ -161,10 +161,19 @@ def looks_at_values(f: Any) -> bool:
     return _module_of(f).partition(".")[0] in _READING
 
 
+def _keeps_only(f: Any) -> bool:
+    """Whether a function puts what it is given into a list, without a look at it."""
+    return type(f) is types.BuiltinFunctionType and type(f.__self__) is list and f.__name__ in ("append", "insert")
+
+
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` where a call of a library's function may not be made while tracing."""
     foreign = holds_foreign((*args, *kwargs.values()))
-    if foreign is not None and not (f in _READING_MAPPINGS and len(args) == 1 and is_read(args[0])):
+    if (
+        foreign is not None
+        and not _keeps_only(f)
+        and not (f in _READING_MAPPINGS and len(args) == 1 and is_read(args[0]))
+    ):
         refuse(foreign, f"gives to {_name(f)}")
     if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
         raise NeedsEager(f"it gives {_name(f)} a function of C's to call")

@@ -49,10 +49,16 @@ def trace_for_any_size(
 
     def traced() -> Captured:
         while True:
+            varying.texts.clear()
             try:
                 return trace_it()
             except ReadsVarying as read:
                 varying.specialize(read.description, None)
+            except NeedsEager:
+                if not varying.texts:
+                    raise
+                for name in varying.texts:
+                    varying.specialize(name, None)
 
     varying.reads_late = True
     try:

@@ -67,11 +67,13 @@ class VaryingValues:
         self.is_on = False
         #: whether it reads functions and lists that varied when the program runs
         self.reads_late = False
+        #: the strings that stand for any other in the present trace
+        self.texts: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
         self._varied: dict[str, set[int]] = {}
-        #: of integers, the lengths of lists, and functions: the first value, by name; and the names of those that varied
+        #: of integers, the lengths of lists, strings, and functions: the first value, by name; and the names of those that varied
         self._first: dict[tuple[type, str], Any] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
@@ -107,6 +109,14 @@ class VaryingValues:
         length."""
         differs = self._first.get((list, name), length) != length
         return self._may_vary((list, name), length, differs, self.reads_late)
+
+    def is_any_text(self, name: str, value: str) -> bool:
+        """Whether a string, which is called ``name``, stands for any other in the present trace; notes its value."""
+        differs = self._first.get((str, name), value) != value
+        found = self._may_vary((str, name), value, differs, self.reads_late)
+        if found:
+            self.texts.add(name)
+        return found
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""

@@ -1,7 +1,8 @@
 """Foreign values: stand-ins for objects whose state has no guard.
 
 The program may pass a foreign value on, store it, return it, and test its class or its identity. Any other use runs the
-call eagerly, because the object's state may differ at the next call.
+call eagerly, because the object's state may differ at the next call. Strings that vary are foreign, too
+(:mod:`~tnp.capture.guards.texts`); any other use of these is traced again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.twins import class_attribute
 from tnp.core.errors import NeedsEager
 
@@ -83,6 +85,8 @@ def source_of(x: Foreign) -> Source:
 def refuse(x: Foreign, what: str) -> NoReturn:
     """Raises :class:`NeedsEager` for a use of a foreign value."""
     value, description = real_value(x), source_of(x).description
+    if type(value) is str:
+        raise ReadsVarying(description)
     if isinstance(value, (np.ndarray, np.generic)):
         raise NeedsEager(
             f"it {what} {description}, a {type(value).__name__} of {value.dtype}, which tnp does not compile "

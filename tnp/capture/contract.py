@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tnp.capture.guards.texts import lift_constant
+from tnp.capture.guards.constants import lift_constant, lift_set
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.cupy import CUPY, is_cupy_array
 from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectorized
@@ -249,7 +249,7 @@ ROWS: tuple[Row, ...] = (
         lambda x: library_of_value(x) is not None,
         lambda i, x, s: i.lift_of_library(x, s),
     ),
-    Row("sets of strings and integers", "guarded", _is_set, lambda i, x, s: i.lift_set(x, i.prologue.let(s))),
+    Row("sets of strings and integers", "guarded", _is_set, lambda i, x, s: lift_set(i, x, i.prologue.let(s))),
     Row(
         "containers that optree flattens (`OrderedDict`, `deque`, classes registered with it)",
         "input",

@@ -20,7 +20,7 @@ import numpy as np
 
 from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.fresh_functions import FreshFunctions
-from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys, same_set
+from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, written_number
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
@@ -145,17 +145,6 @@ class Inputs:
         library = library_of_value(value)
         assert library is not None
         return library.lift(self, value, source)
-
-    def lift_set(self, value: Any, source: Source) -> Any:
-        """A set of texts and integers: the program gets a copy, and may not change it."""
-        same = self.prologue.constant(same_set)
-        expected = self.prologue.constant(frozenset(value), "set")
-        condition = f"type({source.expression}) is {type(value).__name__} and {same}({source.expression}, {expected})"
-        self.prologue.guard(condition, f"{source.description} is {value!r}")
-        made = type(value)(value)
-        if type(value) is set:
-            self.containers.append(LiftedContainer(made, list(value), source, set, value))
-        return made
 
     def lift_foreign(self, value: Any, source: Source) -> Any:
         """A value that the program may pass on, and not use."""
@@ -368,7 +357,8 @@ class Inputs:
             return known
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
-            return self._lift_dict(value, source)
+            many = self.prologue.varying.has_many_keys(source.description, value)
+            return self.lift_foreign(value, source) if many else self._lift_dict(value, source)
         if type(value) is list and self.prologue.varying.grows(source.description, len(value)):
             return self._lift_growing(value, source)
         self.prologue.guard(

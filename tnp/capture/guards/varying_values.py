@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import types
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from tnp.core.symbols import LEAST
 
 __all__ = ["ReadsVarying", "VaryingValues", "mark_dynamic"]
 
+#: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
+KEYS = 4
+#: what keys are compared
+_PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
 
@@ -75,6 +80,8 @@ class VaryingValues:
         self._varied: dict[str, set[int]] = {}
         #: of integers, the lengths of lists, strings, and functions: the first value, by name; and the names of those that varied
         self._first: dict[tuple[type, str], Any] = {}
+        #: the keys that dicts came with
+        self._keys: dict[str, set[tuple[Any, ...]]] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
 
@@ -117,6 +124,16 @@ class VaryingValues:
         if found:
             self.texts.add(name)
         return found
+
+    def has_many_keys(self, name: str, found: Mapping[Any, Any]) -> bool:
+        """Whether a dict, which is called ``name``, came with other keys so often that it is taken for one that remembers; notes
+        them. An argument is what the caller made for the call."""
+        if name.startswith("argument ") and "." not in name:
+            return False
+        seen = self._keys.setdefault(name, set())
+        if len(seen) <= KEYS and all(type(k) in _PLAIN for k in found):
+            seen.add(tuple(found))
+        return len(seen) > KEYS
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""

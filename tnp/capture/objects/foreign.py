@@ -2,7 +2,7 @@
 
 The program may pass a foreign value on, store it, return it, and test its class or its identity. Any other use runs the
 call eagerly, because the object's state may differ at the next call. Strings that vary are foreign, too
-(:mod:`~tnp.capture.guards.texts`); any other use of these is traced again.
+(:mod:`~tnp.capture.guards.constants`); any other use of these is traced again.
 """
 
 from __future__ import annotations

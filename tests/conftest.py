@@ -7,8 +7,12 @@ import os
 import sys
 import tempfile
 import warnings
+import zlib
+from pathlib import Path
 
 import pytest
+
+from tests.sampling import EVERYTHING
 
 os.environ.setdefault("TNP_CHECK", "1")
 #: Triton's kernels run in its interpreter, on the CPU. It reads this when it is imported, which torch may do at any time.
@@ -48,6 +52,29 @@ def parts_are_warned_of():
     logs.listeners.append(tell)
     yield
     logs.listeners.remove(tell)
+
+
+#: folders of tests of what comes before code is generated
+FRONT = {"capture", "compile", "lang", "transforms"}
+
+
+@pytest.fixture(autouse=True)
+def code_is_optimised_where_it_is_tested(request, monkeypatch):
+    """LLVM, whose work on a small program takes longer than all of tnp's, only translates the programs of three in four tests of the
+    folders in ``FRONT``. The names of the tests say of which; under ``TNP_EVERY_SAMPLE`` all programs are optimised."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    if (
+        EVERYTHING
+        or "tnp" not in sys.modules
+        or folder not in FRONT
+        or zlib.crc32(request.node.nodeid.encode()) % 4 == 0
+    ):
+        return
+    from tnp.runtime import engine
+
+    optimised = engine._object
+    monkeypatch.setattr(engine, "_object", lambda text, name, key, wanted, level: optimised(text, name, key, wanted, 0))
+    monkeypatch.setattr(engine, "CACHE_VERSION", "not optimised")  # no other test finds the code
 
 
 @pytest.fixture

@@ -54,8 +54,8 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize(("i", "value"), enumerate(VALUES), ids=repr)
-@pytest.mark.parametrize(("k", "dtype"), enumerate([np.int8, np.int64, np.uint8, np.bool_, np.float32]))
+@pytest.mark.parametrize(("i", "value"), [*enumerate(VALUES)], ids=repr)
+@pytest.mark.parametrize(("k", "dtype"), [*enumerate([np.int8, np.int64, np.uint8, np.bool_, np.float32])])
 def test_scalars_stored_into_arrays(i, value, k, dtype):
     value = np.float64(value) if type(value) is float else value
     a = np.zeros(3, dtype)

@@ -7,8 +7,12 @@ import os
 import sys
 import tempfile
 import warnings
+import zlib
+from pathlib import Path
 
 import pytest
+
+from tests.sampling import EVERYTHING
 
 os.environ.setdefault("TNP_CHECK", "1")
 #: Triton's kernels run in its interpreter, on the CPU. It reads this when it is imported, which torch may do at any time.
@@ -30,6 +34,9 @@ def pytest_collection_finish():
     """What is there before the first test is no garbage: collections need not look through it."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(
+        gc.get_threshold()[0], 100, 20
+    )  # each compilation collects its own garbage: older objects are looked through more rarely
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +55,31 @@ def parts_are_warned_of():
     logs.listeners.append(tell)
     yield
     logs.listeners.remove(tell)
+
+
+#: tests of what comes before code is generated: folders, and files
+FRONT = {
+    "capture", "compile", "inspect", "lang", "testing", "test_docs.py", "test_found_by_numpys_tests.py", "test_identity_of_results.py", "thunder",
+    "transforms", "whole_programs",
+}  # fmt: skip
+
+#: and those among them that compare how exact the code's sums are, or run whole programs on the llvm executor
+OPTIMISED = {"test_fuse.py", "test_programs.py"}
+
+
+@pytest.fixture(autouse=True)
+def code_is_optimised_where_it_is_tested(request, monkeypatch):
+    """LLVM, whose work on a small program takes as long as all of tnp's, only translates the programs of three in four tests in
+    ``FRONT``. The names of the tests say of which; under ``TNP_EVERY_SAMPLE`` all programs are optimised."""
+    path = request.path.relative_to(Path(__file__).parent)
+    is_translated = path.parts[0] in FRONT and path.name not in OPTIMISED
+    if not is_translated or EVERYTHING or "tnp" not in sys.modules or zlib.crc32(request.node.nodeid.encode()) % 4 == 0:
+        return
+    from tnp.runtime import engine
+
+    made = engine._object
+    monkeypatch.setattr(engine, "_object", lambda text, name, key, wanted, level: made(text, name, key, wanted, 0))
+    monkeypatch.setattr(engine, "CACHE_VERSION", "not optimised")  # no other test finds the code
 
 
 @pytest.fixture

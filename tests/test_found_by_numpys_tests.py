@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.sampling import EVERYTHING
 from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
@@ -412,8 +413,9 @@ def test_out_of_another_dtype_than_a_method_of_a_ufunc_computes_in(name, method)
     def f(a, out):
         return getattr(getattr(np, name), method)(a, *rest, out=out)
 
-    dtypes = [np.dtype(c) for c in "?bBilLfdF"]
-    for own, other in itertools.product(dtypes, dtypes):
+    dtypes, number = [np.dtype(c) for c in "?bBilLfdF"], len(name) + len(method)
+    both = [*itertools.product(dtypes, dtypes)]
+    for own, other in both if EVERYTHING else [d for i, d in enumerate(both) if (i // 9 + i + number) % 3 == 0]:
         with np.errstate(invalid="ignore"):
             a = np.array([3, -7, 300]).astype(own)
         check(f, (a, np.zeros(shape, other)))

@@ -1,7 +1,6 @@
 """The capture contract: state that a program reads or writes is as in eager, however it is reached, and whatever changes between calls."""
 
 import itertools
-import os
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,10 @@ import pytest
 import tnp
 from tests.capture_programs import PLACES, check_way
 from tests.capture_states import WAYS
+from tests.sampling import EVERYTHING
 from tnp.capture.contract import ROWS
 
-#: every way from every place, read and written; otherwise each way from some places, all of them from the first
-EVERYTHING = os.environ.get("TNP_EVERY_SAMPLE", "") not in ("", "0")
+#: every way from every place, read and written, under ``TNP_EVERY_SAMPLE``; otherwise each way from some places, all of them from the first
 CASES = [
     (way, place, writes)
     for at, way in enumerate(WAYS)

@@ -271,7 +271,7 @@ SHAPES = [(b, n) for b in (2, 3, 1) for n in (4, 7, 5, 8)]
 
 
 @pytest.mark.parametrize(
-    "model", [GPT(31, 8, layers=2, heads=2, width=16), Encoder(31, 8, layers=2, heads=2, width=16)]
+    "model", [GPT(31, 8, layers=1, heads=2, width=16), Encoder(31, 8, layers=1, heads=2, width=16)]
 )
 @pytest.mark.parametrize("trains", [False, True])
 def test_a_transformer_for_all_lengths_and_batches(model, trains):

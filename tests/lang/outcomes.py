@@ -1,6 +1,7 @@
 """Results of calls, or the exceptions that they raise."""
 
 import tnp
+from tests.sampling import one_of
 
 
 def outcome(f, *args):
@@ -11,8 +12,11 @@ def outcome(f, *args):
         return error
 
 
-def with_each(f, x, parameters):
-    """Calls ``f(x, p)`` eagerly and compiled, with each parameter as an argument and as a constant. Yields the parameter and both outcomes."""
-    for p in parameters:
-        for g, args in ((f, (x, p)), (lambda x, p=p: f(x, p), (x,))):
+def with_each(f, x, parameters, number):
+    """Calls ``f(x, p)`` eagerly and compiled, with each parameter as an argument or as a constant. Yields the parameter and both outcomes.
+
+    Of two functions with ``number``s that follow each other, one has a parameter as an argument, and one as a constant.
+    """
+    for i, p in enumerate(parameters):
+        for g, args in one_of([(f, (x, p)), (lambda x, p=p: f(x, p), (x,))], i + number):
             yield p, outcome(g, *args), outcome(tnp.jit(g), *args)

@@ -1,9 +1,8 @@
 """Every OpInfo, over every executor and dtype: the same type, dtype, shape, values and effects as the reference."""
 
-import os
-
 import pytest
 
+from tests.sampling import EVERYTHING
 from tnp.core import dtypes
 from tnp.testing import check_errors, check_op, opinfos, ops
 
@@ -13,16 +12,15 @@ LLVM_DTYPES = {dtypes.bool8, dtypes.int64, dtypes.float32, dtypes.float64, dtype
 #: on which executor the trace checker looks at every pass, with the main dtype: the one whose programs have most operations
 CHECKED = "numpy[prims]"
 
-
-#: ``make test-ops`` runs every sample with every dtype on every executor
-EVERYTHING = bool(os.environ.get("TNP_EVERY_SAMPLE"))
+#: ``make test-ops`` runs every sample with every dtype on every executor. Else each operation has a number, which says which samples run.
+NUMBERS = {info.name: number for number, info in enumerate(opinfos)}
 
 #: of samples with other dtypes than the main one, and on the torch executor, which NumPy programs are seldom run on, one in this many
-PART = 1 if EVERYTHING else 8
+PART = 16
 
-
-#: and of samples with the main dtype: what decomposes everything runs all of them
-PARTS_OF_MAIN = {} if EVERYTHING else {"llvm": 2, "numpy": 4, "torch": PART}
+#: and of samples with the main dtype: those whose numbers have one of the remainders, divided by the first number. What decomposes
+#: everything runs others than the llvm executor.
+PARTS_OF_MAIN = {"llvm": (4, (0,)), "numpy[prims]": (4, (1, 3)), "numpy": (8, (2,))}
 
 
 def main_dtype(info):
@@ -42,19 +40,22 @@ def executors_for(info, dtype):
 
 
 def enough_samples(info, executor, dtype):
-    if dtype is main_dtype(info):
-        part = PARTS_OF_MAIN.get(executor, 1)
-        return range(len(info.name) % part, 1000, part)
-    return range(info.dtypes.index(dtype) % PART, 1000, PART)
+    """The numbers of the samples that run: others for each operation, and for each dtype, so that all kinds of samples run for some."""
+    count = sum(1 for _ in info.samples(dtype))
+    if EVERYTHING or not count:
+        return range(count)
+    if dtype is not main_dtype(info):
+        return range(info.dtypes.index(dtype) % min(PART, count), count, PART)
+    part, remainders = PARTS_OF_MAIN.get(executor, (PART, (0,)))
+    first = NUMBERS[info.name]
+    return {i for i in range(count) if (i - first) % part in remainders} or {first % count}
 
 
 @ops(opinfos, where=lambda info, executor, dtype: executor in executors_for(info, dtype))
 def test_consistency(info, executor, device, dtype, monkeypatch):
     if executor != CHECKED or dtype is not main_dtype(info):
         monkeypatch.setenv("TNP_CHECK", "0")
-    only = enough_samples(info, executor, dtype)
-    first = [0]  # of few samples none may be among those
-    assert any(check_op(info, executor, dtype, device=device, only=chosen) for chosen in (only, first))
+    assert check_op(info, executor, dtype, device=device, only=enough_samples(info, executor, dtype))
 
 
 @pytest.mark.parametrize("info", [pytest.param(i, id=i.name) for i in opinfos if i.error_input_generator])

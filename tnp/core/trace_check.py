@@ -20,11 +20,11 @@ def check_trace(trace: Trace) -> None:
 
     The last line must be the return, and the outputs of an operation must be among those of its subsymbols or its inputs.
     """
-    defined: dict[str, str] = {}
+    defined: dict[str, Proxy | str] = {}
     for p in trace.args:
         if p.name in defined:
             raise TraceCheckError(f"argument {p.name} stands twice")
-        defined[p.name] = p.type_string()
+        defined[p.name] = p
     for bsym in trace.bound_symbols:
         _check_one(bsym, defined, trace)
     last = trace.bound_symbols[-1] if trace.bound_symbols else None
@@ -32,8 +32,9 @@ def check_trace(trace: Trace) -> None:
         raise TraceCheckError(f"the trace does not end with its return:\n{trace}")
 
 
-def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace, *, runs: bool = True) -> None:
-    """``runs`` is false for the parts of an executor's operation, which do not run: they may name sizes that are not defined any more."""
+def _check_one(bsym: BoundSymbol, defined: dict[str, Proxy | str], trace: Trace, *, runs: bool = True) -> None:
+    """``defined`` has what defines each name, or ``_SIZE``. ``runs`` is false for the parts of an executor's operation, which do not run:
+    they may name sizes that are not defined any more."""
     if bsym.sym in (prims.unpack_trivial, prims.python_del):
         return
     for p in bsym.flat_inputs:
@@ -43,37 +44,42 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace, *, runs
             continue  # made of sizes that are there, where an executor's operation takes it
         if p.name not in defined:
             raise TraceCheckError(f"{p.name} is used before it is defined, in\n{bsym}\nof\n{trace}")
-        if isinstance(p, TensorProxy) and defined[p.name] != p.type_string():
-            raise TraceCheckError(f"{p.name} is {defined[p.name]}, but used as {p.type_string()} in\n{bsym}")
-    inner = dict(defined)
+        known = defined.get(p.name)
+        if known is not p and isinstance(p, TensorProxy) and _type_of(known) != p.type_string():
+            raise TraceCheckError(f"{p.name} is {_type_of(known)}, but used as {p.type_string()} in\n{bsym}")
+    inner = dict(defined) if bsym.subsymbols else defined
     for sub in bsym.subsymbols:
         _check_one(sub, inner, trace, runs=runs and bsym.sym.executor is None)
     for body in bodies_of(bsym):
         _check_body(body, defined, trace)
     for p in bsym.flat_outputs:
-        if defined.get(p.name, _SIZE) != _SIZE:
+        if defined.get(p.name, _SIZE) is not _SIZE:
             if all(p.name != q.name for q in bsym.flat_inputs):
                 raise TraceCheckError(f"{p.name} is defined twice, the second time in\n{bsym}")
             continue
         if bsym.subsymbols and bsym.sym.executor is None and p.name not in inner:
             raise TraceCheckError(f"{p.name} comes out of\n{bsym}\nbut of none of its subsymbols")
-        defined[p.name] = p.type_string()
+        defined[p.name] = p
         _define_sizes(p, defined)
 
 
-def _define_sizes(p: Proxy, defined: dict[str, str]) -> None:
+def _type_of(known: Proxy | str | None) -> str | None:
+    return known.type_string() if isinstance(known, Proxy) else known
+
+
+def _define_sizes(p: Proxy, defined: dict[str, Proxy | str]) -> None:
     for d in p.shape if isinstance(p, TensorProxy) else ():
         if isinstance(d, Proxy):
             defined.setdefault(d.name, _SIZE)
 
 
-def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:
+def _check_body(body: Body, defined: dict[str, Proxy | str], trace: Trace) -> None:
     """A body sees what is defined before it, and defines nothing outside."""
     inner = dict(defined)
     for p in body.args:
-        if inner.get(p.name, _SIZE) != _SIZE:
+        if inner.get(p.name, _SIZE) is not _SIZE:
             raise TraceCheckError(f"the body's argument {p.name} is defined before, in\n{trace}")
-        inner[p.name] = p.type_string()
+        inner[p.name] = p
         _define_sizes(p, inner)
     for b in body.bound_symbols:
         _check_one(b, inner, trace)

@@ -20,7 +20,7 @@ from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "40"))
 SEED = os.environ.get("TNP_FUZZ_SEED")
 #: programs are made smaller by :func:`fuzzing.minimised`, which knows what they are
 SETTINGS = settings(

@@ -385,7 +385,7 @@ def _is_close(a, e):
 
 
 #: the numbers of the random programs; ``TNP_FUZZ_SEED`` and ``TNP_FUZZ_EXAMPLES`` choose others
-FIRST, COUNT = int(os.environ.get("TNP_FUZZ_SEED", "13")), int(os.environ.get("TNP_FUZZ_EXAMPLES", "12"))
+FIRST, COUNT = int(os.environ.get("TNP_FUZZ_SEED", "13")), int(os.environ.get("TNP_FUZZ_EXAMPLES", "8"))
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -51,7 +51,7 @@ KINDS = (
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinds(name):
     with np.errstate(all="ignore"):
-        for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS):
+        for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS, list(FUNCTIONS).index(name)):
             if isinstance(expected, Exception):
                 assert type(found) is type(expected), f"{kind!r}: {found!r} instead of {expected!r}"
             else:

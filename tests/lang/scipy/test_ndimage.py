@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.sampling import one_of, pairs
 from tnp.testing import assert_same
 
 ndimage = pytest.importorskip("scipy.ndimage")
@@ -49,8 +50,9 @@ FILTERS = {
 def test_filters(name, mode):
     choices = ({}, {"cval": 0.7}, {"output": np.float32})
     shift = sorted(FILTERS).index(name) + MODES.index(mode)
-    for k, dtype in enumerate(("f8", "f4", "u1", "i4", "i8")):
-        x, options = image(dtype), choices[(k + shift) % len(choices)]
+    dtypes = ("f8", "f4", "u1", "i4", "i8")
+    for dtype in one_of(dtypes, shift):  # each filter and each mode has each dtype
+        x, options = image(dtype), choices[(dtypes.index(dtype) + shift) % len(choices)]
         f = lambda x: FILTERS[name](x, mode=mode, **options)  # noqa: E731
         jitted = tnp.jit(f, strict=True)
         assert_same(jitted(x), f(x), exact=True)
@@ -59,7 +61,7 @@ def test_filters(name, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_windows(mode):
-    for dtype in ("f8", "f4"):
+    for dtype in one_of(("f8", "f4"), MODES.index(mode)):
         x = image(dtype)
 
         def f(x):
@@ -72,7 +74,7 @@ def test_windows(mode):
         jitted = tnp.jit(f, strict=True)
         assert_same(jitted(x), f(x), rtol=1e-13 if dtype == "f8" else 2e-6)
         assert is_native(jitted)
-    for dtype in ("u1", "i4"):
+    for dtype in one_of(("u1", "i4"), MODES.index(mode) // 2):
         g = lambda x: ndimage.maximum_filter(x, 3, mode=mode) - ndimage.minimum_filter(x, 2, mode=mode)  # noqa: E731
         jitted = tnp.jit(g, strict=True)
         x = image(dtype)
@@ -156,9 +158,11 @@ def test_gradients(mode):
         np.testing.assert_allclose(g, expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("mode", ["constant", "nearest"])
-@pytest.mark.parametrize("shape", [(7,), (5, 6), (4, 5, 3), (1, 4), (2, 2)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "mode", "dtype"),
+    pairs([(7,), (5, 6), (4, 5, 3), (1, 4), (2, 2)], ["constant", "nearest"], ["f8", "f4"]),
+    ids=str,
+)
 def test_linear_interpolation_is_bitwise_scipys(shape, mode, dtype):
     def f(x, at, cval):
         return ndimage.map_coordinates(x, at, order=1, mode=mode, cval=cval) * 2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.sampling import pairs
 from tnp.testing import assert_same
 
 signal = pytest.importorskip("scipy.signal")
@@ -27,10 +28,10 @@ def is_native(jitted):
     return "kernel" in explained and "numpy" not in explained.split("guards")[0]
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
-@pytest.mark.parametrize("mode", ["full", "same", "valid"])
-@pytest.mark.parametrize("method", ["auto", "direct"])
-@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize(
+    ("name", "method", "mode", "dtype"),
+    pairs(["convolve", "correlate"], ["auto", "direct"], ["full", "same", "valid"], ["f8", "f4", "i8", "i4"]),
+)
 def test_short_convolutions(name, method, mode, dtype):
     function = getattr(signal, name)
     x, k, plane, patch = ((a * 5).astype(dtype) for a in (X, TAPS, PLANE, PATCH))

@@ -70,5 +70,5 @@ def _same(a, b):
 @pytest.mark.filterwarnings("ignore")  # torch warns of invalid arguments, tnp of calls that run eagerly
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_kinds(name):
-    for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS):
+    for kind, expected, found in with_each(FUNCTIONS[name], X, KINDS, list(FUNCTIONS).index(name)):
         assert _same(expected, found), f"{kind!r}: {found!r} instead of {expected!r}"

@@ -9,7 +9,7 @@ from tnp.testing import check_op, opinfos  # noqa: E402
 from tnp.testing.torch_samples import databases_operators, outcomes  # noqa: E402
 
 #: one of so many operators is run here, others in each of the two tests
-EVERY = 20
+EVERY = 30
 OPERATORS = opinfos.family("torch")
 CHOSEN = {info.name for info in OPERATORS[::EVERY]}
 #: of operators; their variants are run with the first

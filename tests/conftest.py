@@ -34,9 +34,6 @@ def pytest_collection_finish():
     """What is there before the first test is no garbage: collections need not look through it."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(
-        gc.get_threshold()[0], 100, 20
-    )  # each compilation collects its own garbage: older objects are looked through more rarely
 
 
 @pytest.fixture(autouse=True)

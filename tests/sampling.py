@@ -6,11 +6,6 @@ import os
 EVERYTHING = os.environ.get("TNP_EVERY_SAMPLE", "") not in ("", "0")
 
 
-def some(cases, part, first=0):
-    """Every ``part``-th of the cases, from the ``first`` on."""
-    return list(cases) if EVERYTHING else list(cases)[first % part :: part]
-
-
 def one_of(cases, number):
     """The one of the cases that a test with this number takes, as a list."""
     return list(cases) if EVERYTHING else [list(cases)[number % len(cases)]]

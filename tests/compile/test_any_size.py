@@ -258,3 +258,22 @@ def test_a_range_as_an_array_is_one_program_for_all_lengths():
         tnp.jit(lambda n: np.asarray(range(n), np.uint8), dynamic=True)(300)
     with pytest.raises(ValueError, match="copy"):
         tnp.jit(lambda n: np.array(range(n), copy=False), dynamic=True)(30)
+
+
+@native
+@pytest.mark.parametrize("least", [0, 16])
+def test_a_branch_on_how_many_a_mask_selects(least):
+    """No code for one size has the branch natively, so that the program for any size is as good."""
+
+    def f(x):
+        y = x[x > 0]
+        if len(y) > least:
+            return y.sum() + y[0]
+        return np.float64(0.0)
+
+    jitted = tnp.jit(f)
+    for n in (20, 50, 51, 300, 4000):
+        x = np.random.default_rng(n).standard_normal(n)
+        assert_same(jitted(x), f(x))
+        assert_same(jitted(-abs(x)), f(-abs(x)))
+    assert programs(jitted) == 2

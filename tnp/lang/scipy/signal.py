@@ -337,14 +337,14 @@ def hilbert(x: Any, N: Any = None, axis: Any = -1) -> TensorProxy:
 def _filtered(x: TensorProxy, *others: TensorProxy) -> TensorProxy:
     """The result of a recursive filter: of the signal's shape."""
     dtype = np.result_type(*(to_numpy_dtype(a.dtype) for a in (x, *others)))
-    if dtype.char not in "fdFD" or not x.ndim or 0 in _concrete(x):
+    if dtype.char not in "fdFD" or not x.ndim or not sizes.is_never_empty(x.shape):
         raise NeedsEager("a filter of integers, or of a signal without elements, is not compiled")
     return TensorProxy(shape=x.shape, dtype=result_of(dtype), lang=language)
 
 
 def _sections(sos: Any) -> TensorProxy:
     sos = as_array(sos)
-    if sos.ndim != 2 or _concrete(sos)[1] != 6:
+    if sos.ndim != 2 or not sizes.equal(sos.shape[1], 6):
         raise NeedsEager("a filter whose sections are none is not compiled")
     return sos
 

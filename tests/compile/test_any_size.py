@@ -258,3 +258,39 @@ def test_a_range_as_an_array_is_one_program_for_all_lengths():
         tnp.jit(lambda n: np.asarray(range(n), np.uint8), dynamic=True)(300)
     with pytest.raises(ValueError, match="copy"):
         tnp.jit(lambda n: np.array(range(n), copy=False), dynamic=True)(30)
+
+
+@native
+@pytest.mark.parametrize("least", [0, 16])
+def test_a_branch_on_how_many_a_mask_selects(least):
+    """No code for one size has the branch natively, so that the program for any size is as good."""
+
+    def f(x):
+        y = x[x > 0]
+        if len(y) > least:
+            return y.sum() + y[0]
+        return np.float64(0.0)
+
+    jitted = tnp.jit(f)
+    for n in (20, 50, 51, 300, 4000):
+        x = np.random.default_rng(n).standard_normal(n)
+        assert_same(jitted(x), f(x))
+        assert_same(jitted(-abs(x)), f(-abs(x)))
+    assert programs(jitted) == 2
+
+
+def test_arrays_as_long_as_what_a_mask_selects():
+    """A length that only the running program knows is one without an upper bound, where the mask is of any size."""
+
+    def f(x):
+        y = x[x > 0]
+        z = np.zeros(len(y) + 2)
+        z[1:-1] = y
+        return z, 2.0 * np.ones(len(y)), np.full((2, len(y) // 2), 3.0)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (20, 50, 51, 300, 2000):
+        x = np.random.default_rng(n).standard_normal(n)
+        assert_same(jitted(x), f(x))
+        assert_same(jitted(-abs(x)), f(-abs(x)))
+    assert programs(jitted) == 2

@@ -6,8 +6,11 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
+from tnp.core.subtraces import bodies_of, is_control_flow
+from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 from tnp.executors import registry
 
@@ -70,7 +73,8 @@ class ExecutorSelection:
     def needs_known_sizes(self, trace: Trace) -> bool:
         """Whether an executor would compile operations of a trace if their symbolic sizes were known, and does not as it is."""
         fusers = [e for e in self.for_trace(trace) if e.is_fusing]
-        return any(e.needs_known_sizes(b) for e in fusers for b in trace.bound_symbols)
+        loops = [b for b in trace.bound_symbols if _has_a_loop(b)]  # a branch outside of loops runs once
+        return any(e.needs_known_sizes(b) for e in fusers for b in loops)
 
 
 class OperatorSelection(ExecutorSelection):
@@ -78,6 +82,13 @@ class OperatorSelection(ExecutorSelection):
 
     def named(self) -> list[Any]:
         return [e for e in super().named() if not e.is_fusing]
+
+
+def _has_a_loop(bsym: BoundSymbol) -> bool:
+    """Whether an operation is a loop, or a branch with one inside."""
+    if not is_control_flow(bsym):
+        return False
+    return bsym.sym is not prims.cond or any(_has_a_loop(b) for body in bodies_of(bsym) for b in body.bound_symbols)
 
 
 def _listed(executors: Any) -> tuple[Any, ...] | None:

@@ -159,6 +159,8 @@ class Runtime(ControlFlow):
         """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
         if type(owner) is np.ndarray and is_traced(key):
             return self.written(owner)[key]
+        if is_traced(key) and _takes_real_subscripts(type(owner)):
+            raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
         return made_by(owner, key) if is_index_maker(owner) and active.running() is not None else owner[key]
 
     def store(self, value: Any, target: Any, key: Any) -> None:
@@ -472,6 +474,15 @@ def _is_traced(f: types.FunctionType) -> bool:
     return (
         is_followed(getattr(f, "__wrapped__", None)) and f.__globals__.get("__name__", "").partition(".")[0] == "torch"
     )
+
+
+def _takes_real_subscripts(kind: type) -> bool:
+    """Whether the objects of a class have a ``__getitem__`` that a library wrote in Python, and that is not traced: it may ask what its
+    argument is.
+    """
+    method = getattr(kind, "__getitem__", None)
+    library = kind.__module__.partition(".")[0]
+    return type(method) is types.FunctionType and not is_followed(method) and library not in (*_PASSING_ON, "torch")
 
 
 def _is_traced_method(f: types.MethodType) -> bool:

@@ -20,6 +20,7 @@ from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
+from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -36,6 +37,8 @@ def _fold(comparison: str) -> Callable[..., Any]:
     def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
         builtin = builtins.max if comparison == "gt" else builtins.min
         keywords = {} if default is _MISSING else {"default": default}
+        if len(xs) == 1 and key is None and is_long(xs[0], "biuf"):
+            return largest(xs[0], comparison)
         items = list(xs[0]) if len(xs) == 1 else list(xs)
         if key is not None or not items:
             return builtin(items, key=key, **keywords)
@@ -64,10 +67,20 @@ def _same_kind(x: Any, y: Any) -> bool:
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
-    total = start
+    if type(start) is int and start == 0 and is_long(items, "biufc", dims=64):
+        return total(items)
+    found = start
     for x in items:
-        total = total + x
-    return total
+        found = found + x
+    return found
+
+
+def _any(items: Any, /) -> Any:
+    return truth(items, np.any) if is_long(items, "biufc") else any(items)
+
+
+def _all(items: Any, /) -> Any:
+    return truth(items, np.all) if is_long(items, "biufc") else all(items)
 
 
 def _len(x: Any) -> Any:
@@ -114,6 +127,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     max: _fold("gt"),
     min: _fold("lt"),
     sum: _sum,
+    any: _any,
+    all: _all,
     len: _len,
     type: type_,
     id: id_,

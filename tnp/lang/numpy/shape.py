@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes, symbols
+from tnp.core import clang, dtypes, intervals, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -52,12 +52,18 @@ def shape_argument(x: Any) -> Shape:
 
 
 def _length(x: Any) -> Dim:
-    if isinstance(x, NumberProxy) and x.value is None and x.bound is not None:
+    if isinstance(x, NumberProxy) and x.value is None and (x.bound is not None or _is_never_negative(x)):
         return x
     if symbols.is_symbol(x):
         return symbols.as_dimension(x)
     check(type(x) is not bool, lambda: "an integer is required", TypeError)
     return static_int(x, "a shape")
+
+
+def _is_never_negative(x: NumberProxy) -> bool:
+    """Whether an integer is surely a length, as what is computed of ``len(x[m])`` is."""
+    least = intervals.bounds(x)[0] if x.python_type is int else None
+    return least is not None and least >= 0
 
 
 def normalized_axes(ndim: int, x: Any) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from tnp.core.views import Returns
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.opaque import proxy_of
 from tnp.lang.numpy.registry import NumpyFunction, Out, by_id, language, npsymbol
+from tnp.lang.scipy.dry_runs import of_symbolic_sizes
 from tnp.runtime.quiet import quiet
 
 __all__ = [
@@ -279,19 +280,27 @@ def _key(x: Any) -> Hashable:
 def _dry_run(name: str, remembered: dict[Hashable, Any], dummies: Sequence[Dummy], args: Any, kwargs: Any) -> Any:
     """The proxies of the results that ``scipy.<name>`` gives for dummy data: for the first that it takes."""
     args, kwargs = map_proxies(_known_integer, (args, kwargs))
-    key = _key((args, kwargs))
-    if key not in remembered:
-        failures: list[Exception] = []
-        for dummy in dummies:
-            try:
-                remembered[key] = _tried(name, dummy, args, kwargs)
-                break
-            except Exception as error:
-                failures.append(error)
-        else:
-            reason = f"a dry run of scipy.{name} on dummy data raised {failures[0]!r}"
-            raise RaisedWhileTracing(reason, failures[0]) from failures[0]
-    return proxy_of(remembered[key], f"scipy.{name}")
+
+    def run(args: Any, kwargs: Any) -> Any:
+        key = _key((args, kwargs))
+        if key not in remembered:
+            remembered[key] = _tried_in_turn(name, dummies, args, kwargs)
+        return remembered[key]
+
+    made = of_symbolic_sizes(run, args, kwargs, f"scipy.{name}")
+    return proxy_of(run(args, kwargs), f"scipy.{name}") if made is None else made
+
+
+def _tried_in_turn(name: str, dummies: Sequence[Dummy], args: Any, kwargs: Any) -> Any:
+    """What the function gives for the first dummy data that it takes."""
+    failures: list[Exception] = []
+    for dummy in dummies:
+        try:
+            return _tried(name, dummy, args, kwargs)
+        except Exception as error:
+            failures.append(error)
+    reason = f"a dry run of scipy.{name} on dummy data raised {failures[0]!r}"
+    raise RaisedWhileTracing(reason, failures[0]) from failures[0]
 
 
 def _tried(name: str, dummy: Dummy, args: Any, kwargs: Any) -> Any:

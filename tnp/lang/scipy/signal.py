@@ -5,6 +5,7 @@ Functions that design filters and windows of numbers are called while a program 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol
@@ -33,6 +34,16 @@ def _concrete(x: TensorProxy) -> tuple[int, ...]:
     return tuple(sizes.concrete(x.shape, "a signal"))
 
 
+def _extents(x: TensorProxy) -> tuple[Any, ...]:
+    """The sizes of a signal, to compute with: of any size, where a kernel's sizes are known."""
+    return sizes.extents(x.shape, "a signal")
+
+
+def _count(x: TensorProxy) -> Any:
+    """How many elements there are."""
+    return math.prod(_extents(x))
+
+
 def _dimension(axis: Any, ndim: int) -> int:
     axis = axis.known() if isinstance(axis, NumberProxy) else axis
     if type(axis) is not int or not -ndim <= axis < ndim:
@@ -51,14 +62,14 @@ def _fft(name: str) -> Symbol:
 def _two(in1: Any, in2: Any) -> tuple[TensorProxy, TensorProxy]:
     """Real operands of one number of dimensions, with elements."""
     a, b = as_array(in1), as_array(in2)
-    if a.ndim != b.ndim or not a.ndim or 0 in (*_concrete(a), *_concrete(b)):
+    if a.ndim != b.ndim or not a.ndim or not (sizes.is_never_empty(a.shape) and sizes.is_never_empty(b.shape)):
         raise NeedsOpaque("operands of different dimensions, or without elements")
     if a.dtype.kind not in "iuf" or b.dtype.kind not in "iuf":
         raise NeedsOpaque("operands that are no real numbers")
     return a, b
 
 
-def _result_region(mode: Any, n: Sequence[int], m: Sequence[int]) -> list[tuple[int, int]]:
+def _result_region(mode: Any, n: Sequence[Any], m: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Where the result begins in the full convolution, and how long it is, along each axis."""
     if mode == "full":
         return [(0, i + j - 1) for i, j in zip(n, m)]
@@ -75,12 +86,12 @@ _BOUNDARIES = {"fill": "constant", "symm": "symmetric", "symmetric": "symmetric"
 
 
 def _stencil(
-    a: TensorProxy, k: TensorProxy, region: Sequence[tuple[int, int]], boundary: str = "constant", value: Any = 0
+    a: TensorProxy, k: TensorProxy, region: Sequence[tuple[Any, Any]], boundary: str = "constant", value: Any = 0
 ) -> TensorProxy:
     """A region of the convolution of arrays of one dtype, element by element of ``k``."""
-    shape, taps = _concrete(a), _concrete(k)
+    shape, taps = _extents(a), _concrete(k)
     first = [start - (t - 1) for (start, _), t in zip(region, taps)]
-    widths = [(max(0, -f), max(0, start + n - size)) for f, (start, n), size in zip(first, region, shape)]
+    widths = [(_at_least_0(-f), _at_least_0(start + n - size)) for f, (start, n), size in zip(first, region, shape)]
     if any(map(any, widths)):
         if boundary == "constant":
             a = prims.pad(a, value, [(*w, 0) for w in widths])
@@ -92,7 +103,7 @@ def _stencil(
         part = a
         for d, (j, f, (before, _), (_, n)) in enumerate(zip(index, first, widths, region)):
             at = f + before + taps[d] - 1 - j
-            part = clang.slice_dim(part, at, at + n, dim=d)
+            part = clang.slice_dim(part, *map(symbols.number_of, (at, at + n)), dim=d)
         weight = prims.select(flat, 0, i)
         if a.ndim == 1:  # SciPy does not pad vectors: infinity times a padded 0 would be NaN
             weight = _where_inside(weight, at - widths[0][0], n, shape[0])
@@ -102,33 +113,38 @@ def _stencil(
     return total
 
 
-def _where_inside(weight: TensorProxy, start: int, n: int, size: int) -> TensorProxy:
+def _at_least_0(n: Any) -> int:
+    return max(0, symbols.fixed(n))
+
+
+def _where_inside(weight: TensorProxy, start: Any, n: Any, size: Any) -> TensorProxy:
     """``weight`` for each of ``n`` positions from ``start`` on, 0 where it is none of ``size``."""
     if start >= 0 and start + n <= size:
         return weight
-    at = prims.iota(n, start=start, device=weight.device, dtype=dtypes.int64)
-    inside = clang.logical_and(clang.ge(at, 0), clang.lt(at, size))
+    count, first, end = map(symbols.number_of, (n, start, size))
+    at = prims.iota(count, start=first, device=weight.device, dtype=dtypes.int64)
+    inside = clang.logical_and(clang.ge(at, 0), clang.lt(at, end))
     return clang.where(inside, weight, False if weight.dtype.kind == "b" else 0)
 
 
 def _is_short(a: TensorProxy, b: TensorProxy) -> bool:
-    return int(min(np.prod(_concrete(a)), np.prod(_concrete(b)))) <= _MOST_TAPS
+    return bool(_count(a) <= _MOST_TAPS or _count(b) <= _MOST_TAPS)
 
 
 def _convolved(a: TensorProxy, b: TensorProxy, mode: Any, method: Any) -> TensorProxy:
-    region = _result_region(mode, _concrete(a), _concrete(b))
+    region = _result_region(mode, _extents(a), _extents(b))
     if a.ndim > 1 and a.dtype is not b.dtype and not (a.dtype is dtypes.float64 and b.dtype.kind in "iu"):
         raise NeedsOpaque("operands of two dtypes")
     x, y = promote(a, b)
     if _is_short(x, y) and method != "fft" and (x.dtype.kind != "u" or x.dtype.bits > 16):
-        big, small = (x, y) if np.prod(_concrete(x)) >= np.prod(_concrete(y)) else (y, x)
+        big, small = (x, y) if _count(x) >= _count(y) else (y, x)
         return _stencil(big, small, region)
     if x.dtype.kind != "f" or method == "direct":
         raise NeedsOpaque("a long direct convolution, or one of integers")
     return _by_transforms(x, y, region, list(range(x.ndim)))
 
 
-def _by_transforms(a: TensorProxy, b: TensorProxy, region: Sequence[tuple[int, int]], axes: list[int]) -> TensorProxy:
+def _by_transforms(a: TensorProxy, b: TensorProxy, region: Sequence[tuple[Any, Any]], axes: list[int]) -> TensorProxy:
     """A region of the convolution along some axes, by Fourier transforms of lengths that are fast."""
     if not axes:
         return lnp.multiply(a, b)
@@ -137,7 +153,7 @@ def _by_transforms(a: TensorProxy, b: TensorProxy, region: Sequence[tuple[int, i
     product = lnp.multiply(_fft("rfftn")(a, lengths, axes), _fft("rfftn")(b, lengths, axes))
     found = _fft("irfftn")(product, lengths, axes)
     for d in axes:
-        start, n = region[d]
+        start, n = map(symbols.fixed, region[d])
         found = clang.slice_dim(found, start, start + n, dim=d)
     return clang.convert(found, a.dtype)
 
@@ -169,7 +185,7 @@ def correlate(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> T
     a, b = _two(in1, in2)
     if method not in ("auto", "direct", "fft"):
         raise NeedsOpaque("a correlation's method")
-    if mode == "valid" and not all(i >= j for i, j in zip(_concrete(a), _concrete(b))):
+    if mode == "valid" and not all(i >= j for i, j in zip(_extents(a), _extents(b))):
         raise NeedsOpaque("a correlation with something longer")
     return _convolved(a, clang.flip(b, tuple(range(b.ndim))), mode, method)
 
@@ -337,14 +353,14 @@ def hilbert(x: Any, N: Any = None, axis: Any = -1) -> TensorProxy:
 def _filtered(x: TensorProxy, *others: TensorProxy) -> TensorProxy:
     """The result of a recursive filter: of the signal's shape."""
     dtype = np.result_type(*(to_numpy_dtype(a.dtype) for a in (x, *others)))
-    if dtype.char not in "fdFD" or not x.ndim or 0 in _concrete(x):
+    if dtype.char not in "fdFD" or not x.ndim or not sizes.is_never_empty(x.shape):
         raise NeedsEager("a filter of integers, or of a signal without elements, is not compiled")
     return TensorProxy(shape=x.shape, dtype=result_of(dtype), lang=language)
 
 
 def _sections(sos: Any) -> TensorProxy:
     sos = as_array(sos)
-    if sos.ndim != 2 or _concrete(sos)[1] != 6:
+    if sos.ndim != 2 or not sizes.equal(sos.shape[1], 6):
         raise NeedsEager("a filter whose sections are none is not compiled")
     return sos
 

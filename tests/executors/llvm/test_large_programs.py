@@ -254,3 +254,18 @@ def test_short_rows_that_are_gathered(n, dtype):
     a, row = rng.normal(size=(10, n + 4)).astype(dtype), rng.normal(size=n).astype(dtype)
     i = rng.integers(0, 10, 9)
     assert_same(tnp.jit(f, executors=EVERYTHING, strict=True)(a, i, row), f(a, i, row), exact=True)
+
+
+def test_long_chains_of_single_elements():
+    def of_a_list(x):
+        return sum([v * v for v in x])
+
+    def of_one(x):
+        s = x[0]
+        for k in range(1, 250):
+            s = s * 0.75 + x[k]
+        return s
+
+    x = np.random.default_rng(0).normal(size=1000)
+    for f in (of_a_list, of_one):
+        assert_same(tnp.jit(f)(x), f(x), rtol=1e-12)

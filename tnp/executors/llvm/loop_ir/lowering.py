@@ -287,7 +287,7 @@ class _Lowering:
         depth: dict[Node, int] = {}
         for node in sorted(self.graph.nodes, key=lambda n: n.position):
             depth[node] = 1 + max((depth.get(n, 0) for n in node.sources if n not in self.stored), default=0)
-            if depth[node] > DEPTH and node.shape and node in used and node not in self.stored:
+            if depth[node] > DEPTH and node in used and node not in self.stored:
                 self._store(node)
 
     def _store_what_is_read_in_places(self, used: Container[Node]) -> None:

@@ -18,15 +18,24 @@ from .tally import Tally
 
 #: constants of the executor's modules with which small arrays take the ways of large ones
 SMALL_BLOCKS = {
-    "loop_ir.functions": {"GRAIN": 200, "CHUNK": 16, "STACK_BYTES": 256},
+    "target": {
+        "GRAIN": 200,
+        "ROW_STACK_BYTES": 256,
+        "PLACE_STACK_BYTES": 256,
+        "KERNEL_STACK_BYTES": 512,
+        "RECOMPUTE": 4,
+        "SKEWED_BYTES": 0,
+        "SKEWED_ROW_BYTES": 0,
+        "SKEWED_CODE_BYTES": 0,
+        "SWEPT_BYTES": 0,
+        "SECOND_PASS_BYTES": 0,
+    },
+    "loop_ir.functions": {"CHUNK": 16},
     "loop_ir.nests": {"BLOCKS": 5, "BLOCK_LENGTH": 16, "WIDE": 8, "NARROW": 8, "ROWS": 4, "ROW_BLOCKS": 3},
     "loop_ir.strips": {"UNROLLED": 3, "CHUNK": 16},
-    "loop_ir.memory": {"PLACE_BYTES": 256, "STACK_BYTES": 512},
-    "loop_ir.lowering": {"RECOMPUTE": 4, "DEPTH": 6},
-    "loop_ir.skewed": {"SHARED_BYTES": 0, "ROW_BYTES": 0, "ROWS_FOR_EACH_LEFT": 1},
-    "loop_ir.skewing": {"WORTH_CODE": 0},
-    "loop_ir.sweeping": {"SHARED_BYTES": 0, "ROWS": 2},
-    "loop_ir.moments": {"LARGE_BYTES": 0},
+    "loop_ir.lowering": {"DEPTH": 6},
+    "loop_ir.skewed": {"ROWS_FOR_EACH_LEFT": 1},
+    "loop_ir.sweeping": {"ROWS": 2},
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 import tnp
 from tests.fuzzing import define
 from tests.fuzzing.loops import loop_arguments, random_loops
-from tnp.executors.llvm.loop_ir import functions as kernel
+from tnp.executors.llvm import target
 from tnp.executors.llvm.program import interrupts
 from tnp.runtime import engine
 
@@ -159,8 +159,8 @@ def test_a_long_kernel_ends_soon(monkeypatch):
             x = np.sin(x) * np.exp(-x) + np.log1p(x * x)
         return x.sum(), x
 
-    monkeypatch.setattr(kernel, "LONG", 1 << 20)
-    monkeypatch.setattr(kernel, "SLICE", 1 << 20)
+    monkeypatch.setattr(target, "POLLED_COST", 1 << 20)
+    monkeypatch.setattr(target, "POLL_COST", 1 << 20)
     x = np.random.default_rng(0).random(1_000_000)
     jitted = tnp.jit(f)
     total, y = jitted(x)
@@ -176,7 +176,7 @@ def test_a_long_kernel_ends_soon(monkeypatch):
 
 
 def test_a_kernel_that_changes_an_argument_goes_on_to_its_end(monkeypatch):
-    monkeypatch.setattr(kernel, "LONG", 1 << 10)
+    monkeypatch.setattr(target, "POLLED_COST", 1 << 10)
     texts = []
     compile_ir = engine.compile_ir
     monkeypatch.setattr(engine, "compile_ir", lambda ir, *args: texts.append(ir) or compile_ir(ir, *args))
@@ -216,7 +216,7 @@ def test_another_thread_is_not_asked():
 @pytest.fixture
 def asks_often(monkeypatch):
     """Nearly every loop is cut into stretches of a few iterations, or counts them."""
-    monkeypatch.setattr(interrupts, "BUDGET", 12)
+    monkeypatch.setattr(target, "POLL_INSTRUCTIONS", 12)
     monkeypatch.setattr(interrupts, "LATE", 0)
 
 

@@ -17,7 +17,7 @@ EXECUTORS = ["llvm[everything]", "numpy"]
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     """Two threads, however short the loops."""
-    monkeypatch.setattr(parallel, "GRAIN", 0)
+    monkeypatch.setattr("tnp.executors.llvm.target.GRAIN_IN_LOOPS", 0)
     monkeypatch.setattr(parallel, "WORK_PER_BYTE", 0)
     before = tnp.get_num_threads()
     tnp.set_num_threads(2)

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no
 @pytest.fixture(autouse=True)
 def small_arrays_go_the_way_of_large_ones(monkeypatch):
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, and not by these
-    for name, value in (("SHARED_BYTES", 0), ("ROW_BYTES", 0), ("ROWS_FOR_EACH_LEFT", 1)):
-        monkeypatch.setattr(f"tnp.executors.llvm.loop_ir.skewed.{name}", value)
-    monkeypatch.setattr("tnp.executors.llvm.loop_ir.skewing.WORTH_CODE", 0)
-    monkeypatch.setattr("tnp.executors.llvm.loop_ir.functions.GRAIN", 1)
+    for name in ("SKEWED_BYTES", "SKEWED_ROW_BYTES", "SKEWED_CODE_BYTES"):
+        monkeypatch.setattr(f"tnp.executors.llvm.target.{name}", 0)
+    monkeypatch.setattr("tnp.executors.llvm.loop_ir.skewed.ROWS_FOR_EACH_LEFT", 1)
+    monkeypatch.setattr("tnp.executors.llvm.target.GRAIN", 1)
 
 
 def compare(f, *args, follows=True):

@@ -129,7 +129,7 @@ def test_iterations_stay_in_order_where_one_may_raise(plans):
 
 
 def test_inside_of_other_loops_and_on_threads(monkeypatch):
-    monkeypatch.setattr("tnp.executors.llvm.program.parallel.GRAIN", 0)
+    monkeypatch.setattr("tnp.executors.llvm.target.GRAIN_IN_LOOPS", 0)
 
     def f(x, y, n):
         for _ in range(n):

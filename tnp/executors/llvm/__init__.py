@@ -42,9 +42,6 @@ from tnp.runtime.engine import Unavailable
 
 __all__ = ["LLVMExecutor", "executor", "is_available"]
 
-#: a single operation on fewer elements is left to NumPy, whose loop is as good
-SINGLE_ELEMENTS = 32 * 1024
-
 
 class LLVMExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, reductions, views and updates of arrays on the CPU, and whole loops."""
@@ -169,7 +166,7 @@ def _looks_at_elements(bsym: BoundSymbol) -> bool:
 
 
 def _is_large(p: TensorProxy) -> bool:
-    return all(type(n) is int for n in p.shape) and math.prod(p.shape) >= SINGLE_ELEMENTS
+    return all(type(n) is int for n in p.shape) and math.prod(p.shape) >= target.SINGLE_ELEMENTS
 
 
 def is_available() -> bool:
@@ -197,7 +194,9 @@ def _pays(graph: Graph, whole: bool) -> bool:
         return False
     if is_one_product(work) or only_multiplies(graph, work):
         return False
-    return whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
+    return (
+        whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= target.SINGLE_ELEMENTS
+    )
 
 
 @functools.cache

@@ -13,12 +13,10 @@ from collections.abc import Sequence
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Lowering, Node, rule, with_zeros
 
 __all__ = ["is_one_product"]
-
-#: bytes of a matrix that no core's own cache holds; of a smaller one a library computes the product faster
-LARGE = 4 << 20
 
 
 def _is_bound_by_memory(bsym: BoundSymbol) -> bool:
@@ -27,7 +25,7 @@ def _is_bound_by_memory(bsym: BoundSymbol) -> bool:
         return False
     if bsym.output.lang.name != "numpy":  # models have the bits of torch's library
         return False
-    return max(math.prod(a.shape), math.prod(b.shape)) * int(a.dtype.itemsize) >= LARGE
+    return max(math.prod(a.shape), math.prod(b.shape)) * int(a.dtype.itemsize) >= target.LIBRARY_BYTES
 
 
 @rule("matmul", checker=_is_bound_by_memory)

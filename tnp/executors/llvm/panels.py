@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
 
 __all__ = ["only_multiplies"]
@@ -24,8 +25,6 @@ __all__ = ["only_multiplies"]
 INNER = 512
 #: products with fewer rows or columns fill no tile; they are a library's
 LEAST = 8
-#: the right operand, which all threads read over and over, has at most so many bytes
-RIGHT_BYTES = 4 << 20
 
 
 def _is_small_inside(bsym: BoundSymbol) -> bool:
@@ -33,7 +32,7 @@ def _is_small_inside(bsym: BoundSymbol) -> bool:
     if a.ndim != 2 or a.dtype.kind != "f" or a.dtype.bits < 32 or bsym.output.lang.name != "numpy":
         return False
     (m, k), n = a.shape, b.shape[1]
-    return min(m, n) >= LEAST and 2 <= k <= INNER and n * k * int(a.dtype.itemsize) <= RIGHT_BYTES
+    return min(m, n) >= LEAST and 2 <= k <= INNER and n * k * int(a.dtype.itemsize) <= target.RIGHT_BYTES
 
 
 @rule("matmul", checker=_is_small_inside)

@@ -1,13 +1,18 @@
-"""What memory costs on the processors that code is made for: the thresholds of the decisions about traffic.
+"""The thresholds of decisions that depend on the processor: its caches, cores and vectors, and what its memory costs.
 
-What a decision weighs is bytes. A value in a register, or spilled to the stack, costs about as much as an addition. One
-that crosses from loop to loop costs little while the loops find it in the core's own cache, and memory's bandwidth
-otherwise: some ten additions for each eight bytes.
+What a decision weighs is bytes and additions. A value in a register, or spilled to the stack, costs about as much as an
+addition. One that crosses from loop to loop costs little while the loops find it in the core's own cache, and memory's
+bandwidth otherwise: some ten additions for each eight bytes.
+
+No result depends on them. How long the blocks of sums are, which decides how they are rounded, stands where they are
+summed; what bounds the work of a pass stands in its module.
 """
 
 from __future__ import annotations
 
-__all__ = ["CACHED_BYTES", "LONGEST_REGION"]
+__all__: list[str] = []
+
+# Regions, and what is computed again
 
 #: What a core finds in its own second-level cache, beside what else it uses. Loops share an outer loop if what one of its
 #: iterations touches is no larger; a long region is cut where no more crosses.
@@ -15,3 +20,76 @@ CACHED_BYTES = 256 * 1024
 #: Operations in one region, at most, where more crosses each cut. A loop of 5,400 operations is compiled in four seconds,
 #: 0.8 ms an operation where short ones take 0.6; one of 10,800 takes 1.4.
 LONGEST_REGION = 6144
+#: a single operation on fewer elements is left to NumPy, whose loop is as good
+SINGLE_ELEMENTS = 32 * 1024
+#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
+LOOP_ELEMENTS = 32 * 1024
+#: additions that an element may cost more than once, and at each point of a larger domain
+RECOMPUTE, REPEAT = 8, 4
+#: what it costs to read elements that are not neighbours in memory (additions)
+READ_APART = 2
+
+# Threads
+
+#: additions for which another thread pays
+GRAIN = 150_000
+#: Instructions of a loop of the user's for which it does: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the
+#: other thread at each iteration.
+GRAIN_IN_LOOPS = 500_000
+#: chunks that the iterations of such a loop are cut into
+CHUNKS = 32
+#: what an instruction counts in loops that LLVM may vectorise
+VECTORISED = 0.08
+
+# Ctrl-C
+
+#: additions from which on a nest polls, after so many of them: 0.05 to 0.2 s on one thread
+POLLED_COST, POLL_COST = 1 << 29, 1 << 27
+#: instructions of loops of the user's between two polls: 5 ms where each is vectorised, 80 ms where each waits for the second-level
+#: cache
+POLL_INSTRUCTIONS = 1 << 24
+
+# The stack, in bytes
+
+#: of rows that a thread has to itself
+ROW_STACK_BYTES = 32 * 1024
+#: of one temporary of a kernel, and of all
+PLACE_STACK_BYTES, KERNEL_STACK_BYTES = 16 * 1024, 64 * 1024
+#: of one array of a loop of the user's, and of all
+ARRAY_STACK_BYTES, LOOP_STACK_BYTES = 16 * 1024, 256 * 1024
+
+# Vectors
+
+#: vectors at a time: accumulators that are added to at once, since an addition waits for the one before; and those of other loops
+ACCUMULATORS, INTERLEAVED = 8, 4
+#: additions of an iteration, at most, where so many vectors are taken at a time; and where two are
+CHEAP, MEDIUM = 16, 40
+#: what the time of a loop comes to where so many are
+SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
+#: vectors at a time where elements lie apart in memory
+APART = 2
+#: vectors at a time of columns that are accumulated
+COLUMN_VECTORS = 2
+
+# Caches, in bytes
+
+#: an array is read a second time from memory if it is larger
+SECOND_PASS_BYTES = 1 << 20
+#: memory that nests go through by rows together is larger; one row of everything is not, so that the next nest finds it in a core's cache
+SWEPT_BYTES, SWEPT_ROW_BYTES = 4 << 20, 512 * 1024
+#: memory that two nests touch, of which the second is some rows behind, is larger; what both touch meanwhile is not
+SKEWED_BYTES, SKEWED_WORKING_BYTES = 1 << 20, 4 << 20
+#: a row of these is larger, which makes up for a call
+SKEWED_ROW_BYTES = 2048
+#: what is touched by both is a reason to write that code, which may be for other sizes
+SKEWED_CODE_BYTES = 64 * 1024
+#: a panel of a product of matrices has about so many: part of a core's own cache
+PANEL_BYTES = 512 * 1024
+#: its right operand, which all threads read over and over, has at most so many
+RIGHT_BYTES = 4 << 20
+#: a matrix that no core's own cache holds; of a smaller one a library computes the product faster
+LIBRARY_BYTES = 4 << 20
+#: a line, and lines that are prefetched between two parts of a loop: a core waits for about a dozen at a time
+LINE_BYTES, PREFETCHED_LINES = 64, 8
+#: smaller arrays are in the cache, and larger ones in none
+PREFETCHED_FROM, PREFETCHED_TO = 512 * 1024, 16 << 20

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 from tnp.core.dtypes import DType
+from tnp.executors.llvm import target
 from tnp.runtime import engine
 
 __all__ = ["Tiling", "tiling"]
 
-#: a panel of the result has about so many bytes: part of a core's own cache
-PANEL_BYTES = 512 * 1024
 #: tiles that stand one below the other in a panel
 FEWEST_TILES, MOST_TILES = 2, 8
 #: the number of panels is a multiple of this, so that threads get equally many
@@ -57,7 +56,7 @@ def tiling(shape: tuple[int, int, int], dtype: DType) -> Tiling:
     most_rows = 12 if bits == 512 else 6
     columns = (1 if n <= vector else 2) * vector
     rows = math.ceil(m / math.ceil(m / most_rows))
-    tiles = min(max(PANEL_BYTES // (max(n, columns) * itemsize * rows), FEWEST_TILES), MOST_TILES)
+    tiles = min(max(target.PANEL_BYTES // (max(n, columns) * itemsize * rows), FEWEST_TILES), MOST_TILES)
     in_all = -(-m // rows)
     panels = -(-in_all // tiles)
     panels = min(-(-panels // EVEN) * EVEN, in_all)

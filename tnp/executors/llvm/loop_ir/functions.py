@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes, intervals, symbols
 from tnp.core.proxies import NumberProxy
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Part, Quotient, Var
@@ -40,12 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HINTS", "SLOT_BYTES", "Body", "Function", "typical"]
 
-#: additions for which another thread pays
-GRAIN = 150_000
-#: additions from which on a nest looks for Ctrl-C, after so many of them: 0.05 to 0.2 s on one thread
-LONG, SLICE = 1 << 29, 1 << 27
-#: bytes on the stack of a function, at most
-STACK_BYTES = 32 * 1024
 #: elements that one accumulator sums
 CHUNK = 4096
 #: bytes of a number, and of a partial result
@@ -134,10 +128,12 @@ class Function:
         gets ``least`` iterations or more. A long one looks for Ctrl-C, unless the caller's arrays are being changed."""
         code = self.code
         cost = extreme(code, "smax", cost, "1")
-        grain = extreme(code, "smax", code.arithmetic("udiv", str(GRAIN), cost), str(least))
+        grain = extreme(code, "smax", code.arithmetic("udiv", str(target.GRAIN), cost), str(least))
         pays = code.compare("sge", count, code.arithmetic("mul", grain, "2"))
         is_long = (
-            code.compare("sge", count, code.arithmetic("udiv", str(LONG), cost)) if self.module.may_stop else "false"
+            code.compare("sge", count, code.arithmetic("udiv", str(target.POLLED_COST), cost))
+            if self.module.may_stop
+            else "false"
         )
 
         def together() -> None:
@@ -156,7 +152,7 @@ class Function:
     def _in_slices(self, name: str, count: str, cost: str, grain: str) -> None:
         """The call of a nest's function for some iterations at a time; between them the kernel is left if the user has pressed Ctrl-C."""
         code = self.code
-        length = extreme(code, "smax", code.arithmetic("udiv", str(SLICE), cost), grain)
+        length = extreme(code, "smax", code.arithmetic("udiv", str(target.POLL_COST), cost), grain)
         code.require("parallel_from", "declare void @tnp_parallel_from(ptr, ptr, i64, i64, i64)")
         code.require("@tnp_poll", POLL_DECLARED)
         head, ask, stop, again, done = (code.label(hint) for hint in ("slice", "ask", "stop", "again", "sliced"))
@@ -246,7 +242,7 @@ class Body:
 
     def is_cheap(self) -> bool:
         """Whether the statements are so short that writing them out some times saves more than it costs."""
-        return cost_of(self.statements) <= strips.CHEAP
+        return cost_of(self.statements) <= target.CHEAP
 
     @contextmanager
     def loop(self, var: Var, begin: str, end: str, hint: str = "") -> Iterator[None]:
@@ -483,7 +479,7 @@ class Body:
             offsets.append(total)
             padded = code.arithmetic("add", self.head.size(size), "63")
             total = code.arithmetic("add", total, code.arithmetic("and", padded, "-64"))
-        if total.isdigit() and int(total) <= STACK_BYTES:
+        if total.isdigit() and int(total) <= target.ROW_STACK_BYTES:
             place = self.head.code.op(f"alloca [{total} x i8], align 64") if sizes else ""
         else:
             place = memory.allocate(code, total)

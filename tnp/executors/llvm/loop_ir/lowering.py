@@ -1,7 +1,7 @@
 """From a region's graph of array values to a kernel of the loop IR.
 
 Views are maps of indices and never statements. What is stored: the outputs, reductions, updates, and what several statements would
-compute again at more than :data:`RECOMPUTE` additions an element, or a broadcast at :data:`REPEAT`. Each stored value is a statement
+compute again at more than :data:`~tnp.executors.llvm.target.RECOMPUTE` additions an element, or a broadcast at :data:`~tnp.executors.llvm.target.REPEAT`. Each stored value is a statement
 over its domain. A statement joins the last nest that goes over the same domain, unless a dependence is in the way.
 
 An update writes to the memory of its base, if nobody wants that as it was, or else to that of a copy. What reads the memory before
@@ -17,7 +17,7 @@ from tnp.core import symbols
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import scalars, scatters
+from tnp.executors.llvm import scalars, scatters, target
 from tnp.executors.llvm.graph import (
     Graph,
     Indices,
@@ -66,10 +66,6 @@ __all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "with_extents"]
 #: by the prim of a scan, the reduction that it gives partial results of
 SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
 
-#: additions that an element may cost more than once, and at each point of a larger domain
-RECOMPUTE, REPEAT = 8, 4
-#: what it costs to read elements that are not neighbours in memory (additions)
-APART = 2
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
 #: nests that a statement is tried to be part of
@@ -256,7 +252,7 @@ class _Lowering:
             node, _ = places_of(view.source)
             if node in self.stored or isinstance(node, View) or not node.shape:
                 continue
-            if self._cost_of(node) >= REPEAT:
+            if self._cost_of(node) >= target.REPEAT:
                 self._store(node)
 
     def _store_what_is_scattered(self) -> None:
@@ -265,7 +261,7 @@ class _Lowering:
             node = update.value
             while isinstance(node, View) and not node.repeats:
                 node = node.source
-            if node not in self.stored and node.shape and self._cost_of(node) > RECOMPUTE:
+            if node not in self.stored and node.shape and self._cost_of(node) > target.RECOMPUTE:
                 self._store(node)
 
     def _store_what_costs(self, used: Container[Node]) -> None:
@@ -278,7 +274,12 @@ class _Lowering:
             for c in self.consumers.get(node, ()):
                 found |= users.get(c, 0)
             several = found & (found - 1) and node in used and node not in self.stored and node.shape
-            if several and not isinstance(node, View) and node.op not in _FREE and self._cost_of(node) > RECOMPUTE:
+            if (
+                several
+                and not isinstance(node, View)
+                and node.op not in _FREE
+                and self._cost_of(node) > target.RECOMPUTE
+            ):
                 self._store(node)
             users[node] = 1 << number if node in self.stored else found
 
@@ -301,7 +302,7 @@ class _Lowering:
     def _cost_of(self, node: Node) -> float:
         """What it costs to compute an element from what is stored, in additions."""
         return sum(
-            APART if isinstance(n, View) and n.source in self.stored and _is_apart(n) else cost_of(n)
+            target.READ_APART if isinstance(n, View) and n.source in self.stored and _is_apart(n) else cost_of(n)
             for n in {node, *self._inline(node)}
         )
 

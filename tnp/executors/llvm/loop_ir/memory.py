@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.loop_ir.dependence import touched
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Check, Kernel, Skewed, statements_of
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "allocate", "give_back", "places_of", "take"]
 
-#: bytes on the stack, at most: of one place, and of all
-PLACE_BYTES, STACK_BYTES = 16 * 1024, 64 * 1024
 
 MALLOC = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 POOL = """\
@@ -68,9 +67,9 @@ def _is_same(a: Any, b: Any) -> bool:
 def take(function: Function, places: Sequence[Place]) -> list[tuple[str, str]]:
     """Writes what takes the places, and puts their addresses in the context; where there is no memory, the kernel refuses. Gives the
     address and the size of what is to be given back."""
-    code, taken, left = function.code, list[tuple[str, str]](), STACK_BYTES
+    code, taken, left = function.code, list[tuple[str, str]](), target.KERNEL_STACK_BYTES
     for place in sorted(places, key=lambda p: not isinstance(p.size, int)):
-        if isinstance(place.size, int) and place.size <= min(PLACE_BYTES, left):
+        if isinstance(place.size, int) and place.size <= min(target.PLACE_STACK_BYTES, left):
             left -= place.size
             address = code.op(f"alloca [{max(place.size, 1)} x i8], align 64")
         else:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.dependence import touched
 from tnp.executors.llvm.loop_ir.functions import typical
@@ -42,9 +43,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 
 __all__ = ["sum_squares_at_once"]
-
-#: a smaller array is in the cache when the second pass comes
-LARGE_BYTES = 1 << 20
 
 
 def sum_squares_at_once(kernel: Kernel) -> Kernel:
@@ -76,7 +74,7 @@ def _together(first: Nest, second: Nest, between: list[Entry]) -> Moments | None
     found = _values_and_center(squares)
     if (
         found is None
-        or product([*(typical(v.limit) for v in first.loops), squares.buffer.dtype.itemsize]) < LARGE_BYTES
+        or product([*(typical(v.limit) for v in first.loops), squares.buffer.dtype.itemsize]) < target.SECOND_PASS_BYTES
     ):
         return None
     values, center = found

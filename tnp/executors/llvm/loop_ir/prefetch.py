@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Nest
 from tnp.runtime import engine
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.nests import NestCode
 
 __all__ = ["Ahead", "ask", "elements", "next_rows"]
-
-LINE_BYTES = 64
-#: lines that are prefetched between two parts of a loop: a core waits for about a dozen at a time
-LINES = 8
-#: smaller arrays are in the cache, and larger ones in none
-LARGE, FAR = 512 * 1024, 16 << 20
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,9 @@ def next_rows(code: NestCode, first: Nest, rows: Var, run: tuple[Var, Any]) -> l
     for load in (load for s in first.statements for load in s.reads):
         buffer, itemsize = load.buffer, load.dtype.itemsize
         size = typical(buffer.bytes)
-        if buffer.role not in ("input", "inout") or not LARGE <= size <= (FAR if engine.target().is_zen else size):
+        if buffer.role not in ("input", "inout") or not target.PREFETCHED_FROM <= size <= (
+            target.PREFETCHED_TO if engine.target().is_zen else size
+        ):
             continue
         offset = code.offset(buffer, load.at)
         step = offset.terms.get(rows, 0)
@@ -56,7 +53,7 @@ def next_rows(code: NestCode, first: Nest, rows: Var, run: tuple[Var, Any]) -> l
         is_row = len(inner) == 1 and all(offset.terms[v] == itemsize for v in inner)
         if (
             is_row
-            and typical(length) * itemsize >= 2 * LINES * LINE_BYTES
+            and typical(length) * itemsize >= 2 * target.PREFETCHED_LINES * target.LINE_BYTES
             and typical(step) == typical(length) * itemsize
         ):
             found[buffer] = Ahead(buffer, Index(offset.constant, {rows: step}), step, itemsize)
@@ -65,7 +62,7 @@ def next_rows(code: NestCode, first: Nest, rows: Var, run: tuple[Var, Any]) -> l
 
 def elements(ahead: Sequence[Ahead]) -> int:
     """Elements of the part of a loop for which lines are prefetched at a time."""
-    return LINES * LINE_BYTES // max(a.itemsize for a in ahead)
+    return target.PREFETCHED_LINES * target.LINE_BYTES // max(a.itemsize for a in ahead)
 
 
 def ask(body: Body, ahead: Sequence[Ahead], first: str) -> None:
@@ -75,7 +72,7 @@ def ask(body: Body, ahead: Sequence[Ahead], first: str) -> None:
     for a in ahead:
         column = code.arithmetic("mul", first, str(a.itemsize))
         total = code.arithmetic("add", code.arithmetic("add", body.index(a.row), body.head.size(a.step)), column)
-        for line in range(-(-count * a.itemsize // LINE_BYTES)):
-            where = code.arithmetic("add", total, str(line * LINE_BYTES))
+        for line in range(-(-count * a.itemsize // target.LINE_BYTES)):
+            where = code.arithmetic("add", total, str(line * target.LINE_BYTES))
             place = code.op(f"getelementptr i8, ptr {body.pointer_to(a.buffer)}, i64 {where}")
             code.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import touched
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SkewedCode"]
 
-#: memory that both nests touch has at least so many bytes: less stays in the cache anyway
-SHARED_BYTES = 1 << 20
-#: what both touch while the second nest is behind has at most so many bytes
-WORKING_BYTES = 4 << 20
-#: bytes of a row at least, which make up for a call
-ROW_BYTES = 2048
 #: rows of a thread for each one that is left at its borders, at least
 ROWS_FOR_EACH_LEFT = 8
 #: rows that are left by threads which are made by one, which does not wait for the others again
@@ -74,9 +69,9 @@ class SkewedCode:
         shared = function.size(bytes_of(touched_by_both(nest.first, nest.second)))
         return code.all(
             code.compare("sge", rows, str(2 * self.least)),
-            code.compare("sge", shared, str(SHARED_BYTES)),
-            code.compare("sge", row, str(ROW_BYTES)),
-            code.compare("sge", str(WORKING_BYTES), working),
+            code.compare("sge", shared, str(target.SKEWED_BYTES)),
+            code.compare("sge", row, str(target.SKEWED_ROW_BYTES)),
+            code.compare("sge", str(target.SKEWED_WORKING_BYTES), working),
         )
 
     def _run(self, function: Function, together: str, missing: str) -> None:

@@ -12,14 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from tnp.core import dtypes
+from tnp.executors.llvm import target
 from tnp.executors.llvm.loop_ir.dependence import conflicts, disjoint, distance, touched
 from tnp.executors.llvm.loop_ir.functions import typical
 from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Reduce, Rows, Skewed, statements_of
 
 __all__ = ["bytes_of", "skew", "touched_by_both"]
-
-#: of what both nests touch, so many bytes are a reason to look at it: the code may be for other sizes, where it pays
-WORTH_CODE = 64 * 1024
 
 
 def skew(kernel: Kernel) -> Kernel:
@@ -52,7 +50,7 @@ def _together(first: Entry, second: Entry, number: int) -> Skewed | None:
                     return None
                 distances.add(found)
     shared = touched_by_both(first, second)
-    if not distances or typical(bytes_of(shared)) < WORTH_CODE:
+    if not distances or typical(bytes_of(shared)) < target.SKEWED_CODE_BYTES:
         return None
     made = Buffer(f"made{number}", dtypes.uint8, (second.loops[0].limit,))
     return Skewed(first, second, min(distances), max(distances), made)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir import prefetch
@@ -28,19 +29,10 @@ __all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns", "emit_rows", "may_r
 Write: TypeAlias = Callable[["str | None"], None]
 #: what the same element may be accumulated in twice
 IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
-#: vectors at a time: accumulators that are added to at once, since an addition waits for the one before; and those of other loops
-ACCUMULATORS, INTERLEAVED = 8, 4
-#: additions of an iteration, at most, where so many vectors are taken at a time; and where two are
-CHEAP, MEDIUM = 16, 40
-#: vectors at a time where elements lie apart in memory
-APART = 2
-#: vectors at a time of columns that are accumulated
-COLUMN_VECTORS = 2
 #: iterations of the loop that takes several vectors at a time, at least
 TIMES = 8
 #: iterations of a part of a loop, at most, and what the time of one comes to where fewer vectors are taken at a time
 CHUNK = 4096
-SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
 #: iterations of a loop that is written out
 UNROLLED = 8
 
@@ -69,11 +61,11 @@ def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
     vector = vector_length(statements)
     vectors = 1
     if any(_is_apart(body, load, var) for s in statements for load in s.reads):
-        return _Strip(vector, APART)
-    if cost_of(statements) <= CHEAP:
-        most = max(1, ACCUMULATORS // len(reductions)) if reductions else INTERLEAVED
+        return _Strip(vector, target.APART)
+    if cost_of(statements) <= target.CHEAP:
+        most = max(1, target.ACCUMULATORS // len(reductions)) if reductions else target.INTERLEAVED
         vectors = next((n for n in (8, 4, 2) if n <= most and typical >= TIMES * n * vector), 1)
-    elif len(reductions) <= 2 and (reductions or cost_of(statements) <= MEDIUM):
+    elif len(reductions) <= 2 and (reductions or cost_of(statements) <= target.MEDIUM):
         vectors = 2
     return _Strip(vector, vectors)
 
@@ -154,7 +146,7 @@ def parts_of(statements: Sequence[Statement], count: int) -> tuple[int, int]:
     vector = vector_length(statements)
     if count % vector == 0 and count <= CHUNK:
         return count, 1
-    step = INTERLEAVED * vector
+    step = target.INTERLEAVED * vector
     even = min(range(CHUNK, CHUNK // 4, -step), key=lambda length: count % length)
     if count > CHUNK and count % even == 0:
         return even, count // even
@@ -162,7 +154,7 @@ def parts_of(statements: Sequence[Statement], count: int) -> tuple[int, int]:
         return min(count, CHUNK), -(-count // CHUNK)
     fewest = max(2, -(-count // CHUNK))
     found = []
-    for vectors, slower in SLOWER.items():
+    for vectors, slower in target.SLOWER.items():
         for parts in (fewest, fewest + 1):
             length = -(-count // (parts * vectors * vector)) * vectors * vector
             if length <= count:
@@ -176,7 +168,7 @@ def emit_columns(
 ) -> None:
     """An innermost loop over columns that are accumulated: no iteration may be run twice. ``write`` is given the number of a column from
     ``begin`` on."""
-    code, strip = body.code, _Strip(vector_length(statements), COLUMN_VECTORS)
+    code, strip = body.code, _Strip(vector_length(statements), target.COLUMN_VECTORS)
 
     def numbered(_: str | None) -> None:
         write(code.arithmetic("sub", str(body.find(var)), begin))

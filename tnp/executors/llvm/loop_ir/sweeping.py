@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.dependence import conflict, conflicts, disjoint, distance
 from tnp.executors.llvm.loop_ir.functions import typical
@@ -31,10 +32,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
 
 __all__ = ["adds_rows", "sweep"]
 
-#: memory that two nests go through by rows has at least so many bytes: less stays in the cache anyway
-SHARED_BYTES = 4 << 20
-#: what one row of everything takes at most, so that it is still in a core's cache when the next nest comes to it
-ROW_BYTES = 512 * 1024
 #: rows at least, so that the blocks' own sums are few beside them
 ROWS = 1024
 
@@ -94,11 +91,11 @@ def _together(first: Entry, second: Entry) -> Swept | None:
     mine, theirs = (
         (_by_rows(p, rows) for p in (parts, more) if p) if rows is own else (_by_rows(parts, rows), _by_rows(more, own))
     )
-    if sum(typical(b.bytes) for b in mine & theirs) < SHARED_BYTES:
+    if sum(typical(b.bytes) for b in mine & theirs) < target.SWEPT_BYTES:
         return None
     sums = [s.buffer for p in (*parts, *more) if adds_rows(p) for s in statements_of(p)]
     row = sum(typical(b.bytes) // typical(rows.limit) for b in mine | theirs) + sum(typical(b.bytes) for b in sums)
-    return Swept(rows, [*parts, *(renamed(p, {own: rows}) for p in more)]) if row <= ROW_BYTES else None
+    return Swept(rows, [*parts, *(renamed(p, {own: rows}) for p in more)]) if row <= target.SWEPT_ROW_BYTES else None
 
 
 def _by_rows(parts: list[Nest | Rows], rows: Var) -> set[Buffer]:

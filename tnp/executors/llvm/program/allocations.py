@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.program.integers import Int, row_major
 from tnp.executors.llvm.program.ir import Allocation, Loop, Operand, Register
 from tnp.executors.llvm.program.values import StridedView
 
 __all__ = ["Allocations", "extent", "undone"]
-
-#: bytes of one temporary, and of all, that live on the stack
-STACK_BYTES, STACK_TOTAL = 16 * 1024, 256 * 1024
 
 
 class Allocations:
@@ -27,7 +25,9 @@ class Allocations:
     def take(self, register: Register, size: int | tuple[Int, Operand], around: Sequence[Loop]) -> None:
         """``register`` is the address of ``size`` bytes, aligned to 64, for what is in the loops ``around``. A size that is no number
         comes with the bool whether it is too large."""
-        on_stack = isinstance(size, int) and size <= STACK_BYTES and self._stack + size <= STACK_TOTAL
+        on_stack = (
+            isinstance(size, int) and size <= target.ARRAY_STACK_BYTES and self._stack + size <= target.LOOP_STACK_BYTES
+        )
         self._stack += size if isinstance(size, int) and on_stack else 0
         self._made[register] = Allocation(register, size, on_stack, tuple(around))
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.code import Code, told_apart
-from tnp.executors.llvm.program import interrupts
 from tnp.executors.llvm.program.instructions import DOMAIN, RARELY, SCOPES, UNPREDICTABLE, USUALLY, Writer
 from tnp.executors.llvm.program.interrupts import Polls
 from tnp.executors.llvm.program.ir import Allocation, Block, Branch, Instruction, Loop, While
@@ -260,7 +260,7 @@ class Emitter(Writer):
         """Adds what an iteration counts, and polls if that is enough."""
         code = self.code
         due, ask, onward = (
-            code.op(f"icmp ugt i64 {self._count(str(work))}, {interrupts.BUDGET}"),
+            code.op(f"icmp ugt i64 {self._count(str(work))}, {target.POLL_INSTRUCTIONS}"),
             code.label("ask"),
             code.label("onward"),
         )

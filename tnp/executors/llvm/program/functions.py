@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tnp.core.dtypes import real_counterpart
-from tnp.executors.llvm.program import interrupts, parallel
+from tnp.executors.llvm import target
+from tnp.executors.llvm.program import parallel
 from tnp.executors.llvm.program.emitter import Emitter, Module
 from tnp.executors.llvm.program.instructions import type_of
 from tnp.executors.llvm.program.interrupts import polls_of, work_of_round
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["written"]
 
-#: chunks that the iterations of a loop are cut into
-CHUNKS = 32
 
 #: words that a loop's threads share: the counter of iterations taken, what has happened, threads at work, how many iterations
 #: there are, the first value of the variable; and what the loop uses from outside
@@ -146,7 +145,7 @@ class _Main(Emitter):
             count = code.op(f"udiv i64 {code.op(f'add i64 {count}, {by - 1}')}, {by}")
         for k, (type_, value) in enumerate([*[("i64", "0")] * _COUNT, ("i64", count), ("i64", first), *captured]):
             code.line(f"store {type_} {value}, ptr {code.op(f'getelementptr i64, ptr {shared}, i64 {k}')}")
-        grain = max(1, math.ceil(parallel.GRAIN / max(x.work, 1)))
+        grain = max(1, math.ceil(target.GRAIN_IN_LOOPS / max(x.work, 1)))
         code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
         code.line(f"call void @tnp_parallel(ptr @{name}, ptr {shared}, i64 {count}, i64 {grain})")
         happened = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {shared}, i64 {_HAPPENED}')}")
@@ -192,8 +191,8 @@ class _OfLoop(Emitter):
         self.most: int | None = None
         if loop.iterations and not self.polls:
             work = work_of_round(loop)
-            if work * loop.most > interrupts.BUDGET:
-                self.most = max(1, int(interrupts.BUDGET / work))
+            if work * loop.most > target.POLL_INSTRUCTIONS:
+                self.most = max(1, int(target.POLL_INSTRUCTIONS / work))
         self.may_stop = bool(self.polls) or self.most is not None
 
     def _check(self, x: Instruction) -> None:
@@ -213,7 +212,7 @@ class _OfLoop(Emitter):
             code.line(f"%active = getelementptr i64, ptr %its, i64 {_ACTIVE}")
             code.op("atomicrmw add ptr %active, i64 1 monotonic")
         code.require("@llvm.umin.i64", "declare i64 @llvm.umin.i64(i64, i64)")
-        whole = code.op(f"add i64 {code.op(f'udiv i64 {count}, {CHUNKS}')}, 1")
+        whole = code.op(f"add i64 {code.op(f'udiv i64 {count}, {target.CHUNKS}')}, 1")
         chunk = code.op(f"call i64 @llvm.umin.i64(i64 {whole}, i64 {self.most or 2**62})")
         if lacking:
             self.leave_if(lacking, "lacking")

@@ -1,6 +1,6 @@
 """Ctrl-C: the user's loops poll for it, and exit between two iterations.
 
-``tnp_poll`` takes some 30 ns. To make its cost negligible, it is called about every :data:`BUDGET` instructions, which
+``tnp_poll`` takes some 30 ns. To make its cost negligible, it is called about every :data:`~tnp.executors.llvm.target.POLL_INSTRUCTIONS` instructions, which
 take some milliseconds. For a loop that may run that many:
 
 - a ``for`` loop with a known number of instructions per iteration is split into *stretches* of that many iterations,
@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.program.instructions import weight
 from tnp.executors.llvm.program.ir import Block, Instruction, Loop, While, parts_of
 
-__all__ = ["BUDGET", "Polls", "polls_of", "work_of_round"]
+__all__ = ["Polls", "polls_of", "work_of_round"]
 
-#: instructions between two looks: 5 ms where each is vectorised, 80 ms where each waits for the second-level cache
-BUDGET = 1 << 24
 #: A loop that is surely over after so many budgets is not cut: it is short, mostly, and what cuts it takes longer.
 LATE = 8
 
@@ -99,7 +98,7 @@ class _Durations:
     def total(self, x: _AnyLoop) -> float:
         """Instructions of a loop, infinite if nobody knows."""
         if self.is_called(x):
-            return BUDGET
+            return target.POLL_INSTRUCTIONS
         if isinstance(x, While) or self.unknown(x):
             return math.inf
         return self.work(x) * x.most
@@ -109,7 +108,7 @@ def polls_of(block: Block, outside: Loop | None = None) -> Polls:
     """What the loops of a function do. ``outside`` is the loop that the function takes iterations of, which is not cut."""
     durations, polls = _Durations(outside), Polls()
     for x in durations.loops_in(block):
-        if durations.total(x) > BUDGET:
+        if durations.total(x) > target.POLL_INSTRUCTIONS:
             _visit(polls, durations, x, counts=False, cuts=x is not outside)
     return polls
 
@@ -133,13 +132,13 @@ def _visit(polls: Polls, durations: _Durations, x: _AnyLoop, *, counts: bool, cu
     for y in unknown:
         _visit(polls, durations, y, counts=counted)
     for y in inner:
-        if BUDGET < durations.total(y) < math.inf:
+        if target.POLL_INSTRUCTIONS < durations.total(y) < math.inf:
             _visit(polls, durations, y, counts=False)
     if counted:
-        polls.counts[x] = min(BUDGET, max(1, int(work)))
+        polls.counts[x] = min(target.POLL_INSTRUCTIONS, max(1, int(work)))
         return
     assert isinstance(x, Loop)
-    iterations = max(1, int(BUDGET / max(work, 1)))
+    iterations = max(1, int(target.POLL_INSTRUCTIONS / max(work, 1)))
     if cuts and iterations * LATE < x.bound and iterations < x.most:
         polls.stretches[x] = iterations
     if counts:

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.program.allocations import undone
 from tnp.executors.llvm.program.instructions import weight
 from tnp.executors.llvm.program.integers import Atom, Int
@@ -51,13 +52,8 @@ from tnp.executors.llvm.program.values import Memory
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.lowering import Program
 
-__all__ = ["GRAIN", "UNKNOWN_TRIPS", "Parts", "choose", "is_written_out", "measure", "most_of", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "Parts", "choose", "is_written_out", "measure", "most_of", "trips_of"]
 
-#: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
-#: thread at each iteration.
-GRAIN = 500_000
-#: what an instruction counts in loops that LLVM may vectorise
-VECTORISED = 0.08
 #: iterations of a loop that is written out, and instructions that this may come to
 UNROLLED, LONGEST_UNROLLED = 8, 250
 #: iterations that a loop is taken to have if its bounds are arguments, or if they are read from arrays
@@ -120,7 +116,7 @@ def measure(block: Block) -> float:
             if is_written_out(item):
                 item.work = inside
             elif _is_straight(item.body):
-                item.work *= VECTORISED
+                item.work *= target.VECTORISED
             inside = item.work * item.trips
         total += inside
     return total
@@ -151,7 +147,7 @@ def choose(p: Program) -> list[Loop]:
 
     def visit(block: Block) -> None:
         for item in block:
-            if isinstance(item, Loop) and item.work * item.trips >= 2 * GRAIN:
+            if isinstance(item, Loop) and item.work * item.trips >= 2 * target.GRAIN_IN_LOOPS:
                 parts = _parts(p, item, uses)
                 if parts is not None and _are_independent(item, parts):
                     item.parallel = parts

@@ -17,6 +17,7 @@ from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_f
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.symbols import is_symbol, value_of
 from tnp.executors.base import Region
+from tnp.executors.llvm import target
 from tnp.executors.llvm.any_size import SIZES, AnySizeRegion, Roots, roots_of
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.flow import load_number, store_number
@@ -36,9 +37,6 @@ from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable
 
 __all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]
-
-#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
-LARGE = 32 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
@@ -128,7 +126,7 @@ def _pays(bsym: BoundSymbol) -> bool:
                 value = {views.update: 1, prims.index_put: 2}.get(b.sym)
                 made = b.flat_outputs if value is None else flat_proxies(b.args[value])
                 largest = max(largest, *map(_elements, made), 0)
-    return largest < LARGE
+    return largest < target.LOOP_ELEMENTS
 
 
 def _elements(p: Proxy) -> int:

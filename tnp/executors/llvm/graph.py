@@ -123,7 +123,7 @@ class View(Node):
         """The position in the source of the element at a position in the view."""
         place = self._places.get(at)
         if place is None:
-            place = self._places[at] = self._where(at)
+            place = self._places[at] = tuple(map(Index.of, self._where(at)))
         return place
 
 
@@ -390,7 +390,7 @@ class Lowering:
         self.position += 1
         made = View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats, whole=whole)
         node, start = source, variables(shape)
-        at = where(start) if isinstance(source, View) else start
+        at = made.where(start) if isinstance(source, View) else start
         while isinstance(node, View):
             node, at = node.source, node.where(at)
             if node.shape == made.shape and at == start:

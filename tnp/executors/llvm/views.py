@@ -8,7 +8,8 @@ from typing import Any
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule, with_zeros
+from tnp.executors.llvm import view_maps
+from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule
 from tnp.executors.llvm.index import Index
 
 __all__ = ["only_ones_differ"]
@@ -20,26 +21,25 @@ def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dim
         return a
     own = {d: n for n, d in zip(a.shape, dims)}
     return lowering.view(
-        a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
+        a, output.shape, view_maps.broadcast([n == 1 for n in a.shape], dims),
         repeats=any(n != 1 and own.get(d, 1) == 1 for d, n in enumerate(output.shape)), whole=True,
     )  # fmt: skip
 
 
 @rule("transpose")
 def _transpose(lowering: Lowering, output: TensorProxy, a: Node, permutation: Any) -> Node:
-    inverse = [list(permutation).index(d) for d in range(len(permutation))]
-    return lowering.view(a, output.shape, lambda at: tuple(at[i] for i in inverse), whole=True)
+    return lowering.view(a, output.shape, view_maps.transposed(permutation), whole=True)
 
 
 @rule("squeeze")
 def _squeeze(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(a, output.shape, lambda at: with_zeros(at, dims), whole=True)
+    return lowering.view(a, output.shape, view_maps.squeezed(dims, len(a.shape)), whole=True)
 
 
 @rule("slice")
 def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
     steps = [1] * len(starts) if strides is None else list(strides)
-    return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
+    return lowering.view(a, output.shape, view_maps.sliced(starts, steps))
 
 
 def _has_bounds(b: BoundSymbol) -> bool:
@@ -65,27 +65,17 @@ def _dynamic_slice(
 
 @rule("flip")
 def _flip(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(
-        a, output.shape, lambda at: tuple(i * -1 + (n - 1) if d in dims else i for d, (i, n) in enumerate(zip(at, a.shape))),
-        whole=True,
-    )  # fmt: skip
+    return lowering.view(a, output.shape, view_maps.flipped(dims, a.shape), whole=True)
 
 
 @rule("select", checker=lambda b: type(b.args[2]) is int)
 def _select(lowering: Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
-    where = Index(index if index >= 0 else a.shape[dim] + index)
-    return lowering.view(a, output.shape, lambda at: (*at[:dim], where, *at[dim:]))
+    return lowering.view(a, output.shape, view_maps.selected(dim, index if index >= 0 else a.shape[dim] + index))
 
 
 @rule("diagonal")
 def _diagonal(lowering: Lowering, output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
-    def where(at: Indices) -> Indices:
-        *rest, along = at
-        left = iter(rest)
-        own = {dim1: along + max(0, -offset), dim2: along + max(0, offset)}
-        return tuple(own[d] if d in own else next(left) for d in range(len(a.shape)))
-
-    return lowering.view(a, output.shape, where)
+    return lowering.view(a, output.shape, view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
 
 
 @rule("as_language")
@@ -95,11 +85,7 @@ def _as_language(lowering: Lowering, output: TensorProxy, a: Node, name: str) ->
 
 @rule("unfold", checker=lambda b: b.args[0].ndim > 0)
 def _unfold(lowering: Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
-    dim %= len(a.shape)
-    return lowering.view(
-        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1])),
-        repeats=True,
-    )  # fmt: skip
+    return lowering.view(a, output.shape, view_maps.unfolded(dim % len(a.shape), step), repeats=True)
 
 
 @rule("reshape")
@@ -139,13 +125,8 @@ def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
         raise Refused("a reshape of symbolic sizes")
     kept = [d for d, n in enumerate(a.shape) if n != 1]
     wanted = [d for d, n in enumerate(output.shape) if n != 1]
-    place = dict(zip(kept, wanted))
-    return lowering.view(
-        a,
-        output.shape,
-        lambda at: tuple(at[place[d]] if d in place else Index() for d in range(len(a.shape))),
-        whole=True,
-    )
+    where = view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape))
+    return lowering.view(a, output.shape, where, whole=True)
 
 
 def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:

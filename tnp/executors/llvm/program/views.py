@@ -8,14 +8,16 @@ from typing import Any
 from tnp.core import dtypes, prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import view_maps
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
-from tnp.executors.llvm.program.integers import Int, row_major
+from tnp.executors.llvm.program.integers import Atom, Int, coefficient, row_major, without
 from tnp.executors.llvm.program.ir import Operand, Register
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
-from tnp.executors.llvm.program.values import Array, At, Number, Scalar, StridedView, Thunk
+from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
+from tnp.executors.llvm.view_maps import Map
 from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "from_end", "require_equal", "sliced", "take_one"]
@@ -31,9 +33,20 @@ INDICES = "shape mismatch: indexing arrays could not be broadcast together with 
 CHEAP = 8
 
 
-def _moved(x: Array, shape: Sequence[Int], where: Callable[[At], At]) -> Thunk:
-    """The lazy array whose element at a position is that of ``x`` at ``where`` of it."""
-    return Thunk(shape, x.dtype, lambda p, at: x.element(p, where(at)), x.reads, x.cost)
+def _moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
+    """The array whose element at a position is that of ``x`` at ``where`` of it. Of an array in memory, another offset and strides."""
+    if not isinstance(x, StridedView):
+        return Thunk(shape, x.dtype, lambda p, at: x.element(p, tuple(map(Int.of, where(at)))), x.reads, x.cost)
+    probes = [Atom(f"%at{d}") for d in range(len(shape))]
+    found = [Int.of(i) for i in where(tuple(Int(0, {a: 1}) for a in probes))]
+    offset, strides = x.offset, [Int()] * len(shape)
+    for i, stride in zip(found, x.strides):
+        offset = offset + without(i, probes) * stride
+        for d, atom in enumerate(probes):
+            c = coefficient(i, atom)
+            assert c is not None
+            strides[d] = strides[d] + c * stride
+    return x.like(offset, shape, strides)
 
 
 def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
@@ -44,11 +57,7 @@ def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
 
 
 def take_one(p: Program, a: Array, dim: int, i: Int) -> Array:
-    shape = [m for d, m in enumerate(a.shape) if d != dim]
-    if isinstance(a, StridedView):
-        strides = [s for d, s in enumerate(a.strides) if d != dim]
-        return a.like(a.offset + i * a.strides[dim], shape, strides)
-    return _moved(a, shape, lambda at: (*at[:dim], i, *at[dim:]))
+    return _moved(a, [m for d, m in enumerate(a.shape) if d != dim], view_maps.selected(dim, i))
 
 
 def from_end(p: Program, i: Operand, n: Int) -> Register:
@@ -128,10 +137,11 @@ def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: A
 
 def sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
     shape = [length if d == dim else m for d, m in enumerate(a.shape)]
-    if isinstance(a, StridedView):
-        strides = [s * step if d == dim else s for d, s in enumerate(a.strides)]
-        return a.like(a.offset + first * a.strides[dim], shape, strides)
-    return _moved(a, shape, lambda at: (*at[:dim], first + at[dim] * step, *at[dim + 1 :]))
+    starts, steps = (
+        [first if d == dim else 0 for d in range(len(shape))],
+        [step if d == dim else 1 for d in range(len(shape))],
+    )
+    return _moved(a, shape, view_maps.sliced(starts, steps))
 
 
 def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any = None) -> Array:
@@ -147,11 +157,7 @@ def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any
 
 
 def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Array:
-    shape = [a.shape[d] for d in permutation]
-    if isinstance(a, StridedView):
-        return a.like(a.offset, shape, [a.strides[d] for d in permutation])
-    back = [list(permutation).index(d) for d in range(len(permutation))]
-    return _moved(a, shape, lambda at: tuple(at[d] for d in back)) if shape else a
+    return _moved(a, [a.shape[d] for d in permutation], view_maps.transposed(permutation)) if permutation else a
 
 
 def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
@@ -167,14 +173,7 @@ def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
 
 
 def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
-    for d in dims:
-        last = a.shape[d] - 1
-        if isinstance(a, StridedView):
-            strides = [-s if e == d else s for e, s in enumerate(a.strides)]
-            a = a.like(a.offset + last * a.strides[d], a.shape, strides)
-        else:
-            a = _moved(a, a.shape, lambda at, d=d, last=last: (*at[:d], last - at[d], *at[d + 1 :]))
-    return a
+    return _moved(a, a.shape, view_maps.flipped(dims, a.shape))
 
 
 def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
@@ -205,12 +204,7 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], w
             require_equal(p, n, shape[d], *do_not_fit(*order, words))
     if isinstance(a, Thunk) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
-    if isinstance(a, StridedView):
-        strides = [0] * len(shape)
-        for s, d, again in zip(a.strides, dims, repeated):
-            strides[d] = 0 if again else s
-        return a.like(a.offset, shape, strides)
-    return _moved(a, shape, lambda at: tuple(ZERO if again else at[d] for d, again in zip(dims, repeated)))
+    return _moved(a, shape, view_maps.broadcast(repeated, dims))
 
 
 def do_not_fit(a: Sequence[Int], b: Sequence[Int], words: str = OPERANDS) -> tuple[Callable[..., Exception], list[Int]]:
@@ -248,7 +242,7 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     kept = [d for d, n in enumerate(a.shape) if n.known != 1]
     wanted = [d for d, n in enumerate(new) if n.known != 1]
     if len(kept) == len(wanted) and all(a.shape[d] == new[e] for d, e in zip(kept, wanted)):
-        return _with_ones(a, new, dict(zip(wanted, kept)))
+        return _moved(a, new, view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape)))
     if not all(n.is_of_sizes for n in (*a.shape, *new)):
         raise Refused("a reshape to sizes of the program")
     place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
@@ -261,29 +255,19 @@ def _is_contiguous(a: StridedView) -> bool:
     return all(n.low > 0 and (n.known == 1 or Int.of(s) == e) for n, s, e in zip(a.shape, a.strides, expected))
 
 
-def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:
-    """``a`` with dimensions of length 1 dropped and added; ``source`` says where each other comes from."""
-    if isinstance(a, StridedView):
-        return a.like(a.offset, shape, [a.strides[source[d]] if d in source else 0 for d in range(len(shape))])
-    rank, back = len(a.shape), {d: e for e, d in source.items()}
-    return _moved(a, shape, lambda at: tuple(at[back[d]] if d in back else ZERO for d in range(rank)))
-
-
 def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int) -> Array:
     length = whole(p, p.value(out.shape[-1]))
     rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
-    row, column = Int(max(0, -offset)), Int(max(0, offset))
-    if isinstance(a, StridedView):
-        strides = [s for d, s in enumerate(a.strides) if d not in (dim1, dim2)]
-        start = a.offset + row * a.strides[dim1] + column * a.strides[dim2]
-        return a.like(start, [*rest, length], [*strides, a.strides[dim1] + a.strides[dim2]])
+    return _moved(a, [*rest, length], view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
 
-    def where(at: At) -> At:
-        others = iter(at[:-1])
-        found = {dim1: at[-1] + row, dim2: at[-1] + column}
-        return tuple(found[d] if d in found else next(others) for d in range(len(a.shape)))
 
-    return _moved(a, [*rest, length], where)
+def _unfold(p: Program, out: TensorProxy, a: Array, dim: int, size: int, step: int) -> Array:
+    shape = [whole(p, p.value(n)) for n in out.shape]
+    return _moved(a, shape, view_maps.unfolded(dim % len(a.shape), step))
+
+
+def _as_language(p: Program, out: Any, a: Array, name: str) -> Array:
+    return a
 
 
 #: the prims that look at memory, by name: what a write may go through
@@ -297,9 +281,11 @@ VIEWS: dict[str, Callable[..., Array]] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "reshape": _reshape,
     "diagonal": _diagonal,
+    "as_language": _as_language,
 }
 for _name, _view in VIEWS.items():
     rule(_name)(_view)
+rule("unfold")(_unfold)  # its elements stand in several places: nothing is written through it
 
 
 @step("slice")
@@ -329,7 +315,7 @@ def _size(p: Program, out: Any, a: Array, dim: int) -> Number:
 def _clone(p: Program, out: Any, a: Array, order: Any = None) -> Array:
     if isinstance(a, Scalar):
         return a
-    return _moved(a, a.shape, lambda at: at)
+    return Thunk(a.shape, a.dtype, a.element, a.reads, a.cost)
 
 
 @rule("concatenate")

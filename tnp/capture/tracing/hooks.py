@@ -159,9 +159,11 @@ class Runtime(ControlFlow):
         """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
         if type(owner) is np.ndarray and is_traced(key):
             return self.written(owner)[key]
+        if is_index_maker(owner):
+            return made_by(owner, key) if active.running() is not None else owner[key]
         if is_traced(key) and _takes_real_subscripts(type(owner)):
             raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
-        return made_by(owner, key) if is_index_maker(owner) and active.running() is not None else owner[key]
+        return owner[key]
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""

@@ -285,3 +285,22 @@ def test_loops_that_are_soon_over_do_not_ask():
     assert "@tnp_poll" not in text(known, np.ones(300))
     asking = text(unknown, np.ones(300), 200)
     assert "@tnp_poll" in asking and "stretch" in asking
+
+
+def test_loops_whose_lengths_nobody_knows_inside_of_others():
+    """What the inner ones may come to is more than 64 bits count."""
+
+    def f(m, k, n):
+        s = 0.0
+        for _ in range(2):
+            for i in range(n):
+                for _ in range(i):
+                    s += m[k[i], 1]
+        return s
+
+    jitted = tnp.jit(f, executors=EVERYTHING)
+    m, k = np.arange(49.0).reshape(7, 7), np.array([0, 3, 2, 3, 1, 1, 0])
+    for n in (5, 0, 7, 1):
+        assert jitted(m, k, n) == f(m, k, n)
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 7"):
+        jitted(m, k, 8)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tnp.executors.llvm import target
-from tnp.executors.llvm.code import Code, told_apart
+from tnp.executors.llvm.code import Code, extreme, told_apart
 from tnp.executors.llvm.program.instructions import DOMAIN, RARELY, SCOPES, UNPREDICTABLE, USUALLY, Writer
 from tnp.executors.llvm.program.interrupts import Polls
 from tnp.executors.llvm.program.ir import Allocation, Block, Branch, Instruction, Loop, While
@@ -245,6 +245,7 @@ class Emitter(Writer):
 
     def _work_over(self, x: Loop, distance: str) -> str:
         """The instructions of the iterations over a distance, about."""
+        distance = extreme(self.code, "umin", distance, str(1 << 32))  # so that the product fits
         return self.code.op(f"shl i64 {distance}, {self.polls.announces[x]}")
 
     def _count(self, work: str) -> str:

@@ -54,7 +54,7 @@ def parts_are_warned_of():
     logs.listeners.remove(tell)
 
 
-#: tests of what comes before code is generated: folders, and files
+#: folders and files whose tests cover what comes before code generation
 FRONT = {
     "capture", "compile", "inspect", "lang", "testing", "test_docs.py", "test_found_by_numpys_tests.py", "test_identity_of_results.py", "thunder",
     "transforms", "whole_programs",
@@ -66,8 +66,8 @@ OPTIMISED = {"test_fuse.py", "test_programs.py"}
 
 @pytest.fixture(autouse=True)
 def code_is_optimised_where_it_is_tested(request, monkeypatch):
-    """LLVM, whose work on a small program takes as long as all of tnp's, only translates the programs of three in four tests in
-    ``FRONT``. The names of the tests say of which; under ``TNP_EVERY_SAMPLE`` all programs are optimised."""
+    """LLVM does not optimise the programs of three in four tests in ``FRONT``, because that takes as long as all of tnp's work on a small
+    program. A test's name decides. ``TNP_EVERY_SAMPLE`` optimises all programs."""
     path = request.path.relative_to(Path(__file__).parent)
     is_translated = path.parts[0] in FRONT and path.name not in OPTIMISED
     if not is_translated or EVERYTHING or "tnp" not in sys.modules or zlib.crc32(request.node.nodeid.encode()) % 4 == 0:

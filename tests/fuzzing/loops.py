@@ -7,7 +7,10 @@ True
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -160,3 +163,17 @@ def loop_arguments(seed: int, n: int, more: int = 0) -> list[object]:
     x = rng.integers(-6, 7, SIZE + more) * 0.25
     m = rng.integers(-6, 7, (SIZE + more, SIZE + 2 * more)) * 0.5
     return [x, m, rng.integers(0, SIZE, SIZE + more), n]
+
+
+def compare_loops(
+    program: Callable[..., Any], jitted: Callable[..., Any], seed: int, lengths: Sequence[int], text: str
+) -> None:
+    """Compares results and changed arguments of a random program with eager's, for each length; ``text`` is shown if they differ."""
+    for k, n in enumerate(lengths):
+        expected_args, args = loop_arguments(seed + k, n), loop_arguments(seed + k, n)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            expected = program(*expected_args)
+            actual = jitted(*args)
+        for a, b in zip((*args, *np.atleast_1d(actual[3])), (*expected_args, *np.atleast_1d(expected[3]))):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=text)

@@ -12,7 +12,7 @@ import pytest
 
 import tnp
 from tests.fuzzing import define
-from tests.fuzzing.loops import loop_arguments, random_loops
+from tests.fuzzing.loops import compare_loops, random_loops
 from tnp.executors.llvm import target
 from tnp.executors.llvm.program import interrupts
 from tnp.runtime import engine
@@ -225,14 +225,7 @@ def test_random_loops_that_ask_often(asks_often, seed):
     text = random_loops(Random(1000 + seed))
     program = define(text)
     jitted = tnp.jit(program, executors=EVERYTHING)
-    for k, n in enumerate((5, 7, 0)):
-        expected_args, args = loop_arguments(seed + k, n), loop_arguments(seed + k, n)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            expected = program(*expected_args)
-            actual = jitted(*args)
-        for a, b in zip((*args, *np.atleast_1d(actual[3])), (*expected_args, *np.atleast_1d(expected[3]))):
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=text)
+    compare_loops(program, jitted, seed, (5, 7, 0), text)
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, -1, -3])

@@ -75,8 +75,7 @@ class Loop(Trial):
         self.owned: set[str] = set()
         #: of arrays that variables are bound to anew, the dimensions that are others in each iteration
         self.varying: dict[str, set[int]] = {}
-        #: of these, those that begin equal are taken to stay equal, but for those of which it showed that they differ: by what an
-        #: iteration makes of them
+        #: Dimensions that begin equal are assumed to stay equal. Where an attempt showed that they do not, these numbers tell them apart.
         self.differing: dict[tuple[str, int], int] = {}
         #: in the present attempt, the sizes of dimensions that begin equal, and the dimensions by name
         self.sizes: dict[tuple[Any, int], NumberProxy] = {}
@@ -163,7 +162,7 @@ class Loop(Trial):
         )
 
     def _size(self, name: str, d: int, begins: Any) -> NumberProxy:
-        """The size of a dimension in each iteration: that of the dimensions that begin so, and that an iteration makes the same."""
+        """The size of a dimension in each iteration. Dimensions that begin equal share one, until they are known to differ."""
         key = sizes.key_of(begins), self.differing.get((name, d), 0)
         if key not in self.sizes:
             self.sizes[key] = NumberProxy(None, int, bound=sizes.bound(begins), low=0)

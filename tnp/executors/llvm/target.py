@@ -31,7 +31,7 @@ READ_APART = 2
 
 # Threads
 
-#: additions for which another thread pays
+#: a thread pays for itself from so many additions on
 GRAIN = 150_000
 #: Instructions of a loop of the user's for which it does: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the
 #: other thread at each iteration.

@@ -23,8 +23,8 @@ class Allocations:
         self._stack = 0
 
     def take(self, register: Register, size: int | tuple[Int, Operand], around: Sequence[Loop]) -> None:
-        """``register`` is the address of ``size`` bytes, aligned to 64, for what is in the loops ``around``. A size that is no number
-        comes with the bool whether it is too large."""
+        """Reserves ``size`` bytes, aligned to 64, whose address is ``register``; ``around`` are the loops that it is reserved in. A symbolic
+        size comes with the bool whether it is too large."""
         on_stack = (
             isinstance(size, int) and size <= target.ARRAY_STACK_BYTES and self._stack + size <= target.LOOP_STACK_BYTES
         )

@@ -24,7 +24,7 @@ __all__ = ["Emitter", "Module"]
 
 #: what has to be declared for memory from the heap
 _HEAP = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
-#: metadata: hints for loops, the first of which is what they say
+#: the first number of the metadata of loops
 _HINTS = 10_000_000
 
 
@@ -171,8 +171,8 @@ class Emitter(Writer):
         code.block(done)
 
     def rounds(self, x: Loop, head: str, first: str, before: str, last: str, done: str, leave: str) -> str:
-        """The blocks of a loop from ``head`` on, to which the block ``before`` leads, up to the branch back; behind the last iteration comes
-        ``done``, and ``leave`` where the user leaves it. Gives the variable's next value."""
+        """Writes the blocks of a loop, from ``head`` to the branch back; returns the variable's next value. ``before`` is the block that
+        leads to ``head``, ``done`` the one behind the last iteration, ``leave`` the target of the user's ``break``."""
         code = self.code
         code.block(head)
         at = len(code.lines)
@@ -260,11 +260,8 @@ class Emitter(Writer):
     def _poll_after(self, work: int) -> None:
         """Adds what an iteration counts, and polls if that is enough."""
         code = self.code
-        due, ask, onward = (
-            code.op(f"icmp ugt i64 {self._count(str(work))}, {target.POLL_INSTRUCTIONS}"),
-            code.label("ask"),
-            code.label("onward"),
-        )
+        due = code.op(f"icmp ugt i64 {self._count(str(work))}, {target.POLL_INSTRUCTIONS}")
+        ask, onward = code.label("ask"), code.label("onward")
         code.line(f"br i1 {due}, label %{ask}, label %{onward}, !prof !{RARELY}")
         code.block(ask)
         code.line(f"store i64 0, ptr {self._counter}")

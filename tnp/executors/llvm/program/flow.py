@@ -91,7 +91,7 @@ class Variable:
         self.proxy = proxy
         self.buffer: StridedView | None = None
         self.other: StridedView | None = None
-        #: what a buffer's address is at first, and that of the other; where the variable is in now, and where it will be
+        #: the addresses of the two buffers; and the variables that hold the address of the current one, and of the next
         self.home: Register | None = None
         self.away: Register | None = None
         self.current: Cell | None = None

@@ -243,7 +243,7 @@ class _OfLoop(Emitter):
             k += len(words)
 
     def _finish(self, may_lack: bool, raws: list[str]) -> None:
-        """The blocks in which the function ends."""
+        """Writes the blocks that end the function."""
         code, may_fail = self.code, self.of.parallel.may_fail
         if self.polls:
             code.block("leave")  # because of Ctrl-C: an exception is set

@@ -8,7 +8,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Block, Cell, Constant, Instruction, Register
@@ -276,12 +276,14 @@ def _call(w: Writer, x: Instruction) -> None:
 
 
 #: what takes more than an instruction
-_WEIGHTS = {"copy": COPY, "call": 1 << 24, "pow_of_c": CALL, "load": 2, "store": 2}
+_WEIGHTS = {"copy": COPY, "pow_of_c": CALL, "load": 2, "store": 2}
 
 
 def weight(x: Instruction) -> float:
     """What an instruction counts: about how many of LLVM's it is."""
     if x.op == "apply":
         return float(max(1, scalars.cost(*x.info)))
+    if x.op == "call":  # it takes as long as may go by between two polls
+        return float(target.POLL_INSTRUCTIONS)
     affine = sum(2 * len(a.terms) for a in x.args if isinstance(a, Int))
     return float(_WEIGHTS.get(x.op, 1) + affine)

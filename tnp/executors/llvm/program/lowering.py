@@ -37,7 +37,7 @@ ZERO, ONE = Int(0), Int(1)
 
 #: bytes that temporaries take at most
 MEMORY_LIMIT = 1 << 36
-#: operations from which on an array that is read twice is kept
+#: an array that is read twice is stored if an element takes more operations
 WORTH_KEEPING = 4
 
 Failure = Callable[..., BaseException]
@@ -55,7 +55,7 @@ class Program(IntegerCode):
         self.fast = fast
         self.code = Builder()
         self.body_block: ir.Block = self.code.block
-        #: what comes before: arguments, conditions to begin, copies of what may have to be restored; and what restores it
+        #: The blocks before the body: arguments, conditions to begin, and copies of what may have to be restored. The last one restores it.
         self.head: ir.Block = []
         self.ahead: ir.Block = []
         self.copies: ir.Block = []
@@ -85,7 +85,7 @@ class Program(IntegerCode):
         self.strip_begin = ZERO
         #: what is read while that is being recorded, and at what offset
         self.accesses: list[tuple[StridedView, Int]] | None = None
-        #: copies that are read instead of what is at these offsets, and where
+        #: copies that replace loads from these offsets, and the position in each
         self.redirected: list[tuple[Copied, Int, At]] = []
         self.copies_rows = False
         #: checks of indices that wait for those of the axes before them
@@ -362,8 +362,8 @@ class Program(IntegerCode):
         return made
 
     def fill(self, target: StridedView, x: Array, copied: Sequence[Copied] = ()) -> None:
-        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere, but for what
-        was copied."""
+        """Stores all elements of ``x``, which has the target's shape. No element may depend on memory that is overwritten before it is
+        computed, except for what was ``copied``."""
         order = sorted(range(len(target.shape)), key=lambda d: -magnitude(target.strides[d]))
         with self.loops(target.shape, order) as at:
             self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]

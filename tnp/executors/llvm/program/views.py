@@ -34,7 +34,8 @@ CHEAP = 8
 
 
 def _moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
-    """The array whose element at a position is that of ``x`` at ``where`` of it. Of an array in memory, another offset and strides."""
+    """A view of ``x``: its element at a position is the element of ``x`` at ``where(position)``. An array in memory gets a new offset and
+    new strides."""
     if not isinstance(x, StridedView):
         return Thunk(shape, x.dtype, lambda p, at: x.element(p, tuple(map(Int.of, where(at)))), x.reads, x.cost)
     probes = [Atom(f"%at{d}") for d in range(len(shape))]

@@ -111,4 +111,4 @@ def linear_system_by_iteration(A, b, tolerance):
         if (change := np.abs(new - x).max()) < tolerance:
             break
         x = new
-    return x, iterations, change
+    return x, iterations, change < tolerance

@@ -107,7 +107,7 @@ class OpTags(Enum):
     TAKES_LISTS = auto()
     #: an update that does not refuse every array that cannot be written to
     MAY_TAKE_READ_ONLY = auto()
-    #: for large arrays, its parts compiled are faster than what a library makes of it
+    #: its parts compiled are faster than what a library makes of it
     BETTER_OPENED = auto()
     #: an effect that only tells a library that its argument's memory was written
     NOTES_WRITE = auto()

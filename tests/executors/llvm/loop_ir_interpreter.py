@@ -46,6 +46,25 @@ def function_of(op):
     return getattr(np, name) if name else getattr(kernels, op)
 
 
+def eliminated(a):
+    """Gaussian elimination of each matrix, with the signs of exchanged rows changed."""
+    made, n = a.copy(), a.shape[-2]
+    for m in made.reshape(-1, *a.shape[-2:]):
+        for k in range(n):
+            size = np.abs(m[k:, k].real) + np.abs(m[k:, k].imag)
+            p = k + int(np.argmax(size))
+            if p != k:
+                m[k, k:], m[p, k:] = m[p, k:].copy(), -m[k, k:]
+            for i in range(k + 1, n) if size.max() != 0 else ():
+                m[i, k + 1 :] -= m[i, k] / m[k, k] * m[k, k + 1 :]
+        for k in reversed(range(n)):
+            m[k, n:] = (m[k, n:] - m[k, k + 1 : n] @ m[k + 1 :, n:]) / m[k, k]
+    return made
+
+
+FACTORIZATIONS = {"eliminate": eliminated, "cholesky": np.linalg.cholesky}
+
+
 class Interpreter:
     def __init__(self, kernel, arrays, numbers, sizes):
         self.kernel, self.numbers, self.sizes = kernel, numbers, sizes
@@ -113,6 +132,8 @@ class Interpreter:
                 axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
                 reduce = function_of(_COMBINES[s.op]).reduce
                 value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
+            if isinstance(s, nodes.Factor):
+                value = FACTORIZATIONS[s.op](value)
             if isinstance(s, nodes.Scan):
                 value = function_of(_COMBINES[s.op]).accumulate(
                     value, axis=nest.loops.index(s.along), dtype=value.dtype

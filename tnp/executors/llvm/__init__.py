@@ -18,7 +18,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core import prims
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
@@ -27,6 +28,7 @@ from tnp.executors.llvm import (
     loop_ir,
     lowering_rules,  # noqa: F401
     program,
+    small_matrices,  # noqa: F401
     target,
     views,  # noqa: F401
 )
@@ -88,12 +90,23 @@ class LLVMExecutor(FusionExecutor):
         return loop_ir.without_sizes(bound_symbols, inputs) if is_symbolic else inputs
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
-        """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
-        if OpTags.BETTER_OPENED not in bsym.sym.tags or not is_available():
+        """Operations that should be decomposed, since their parts are compiled: those that give a Python number (``np.allclose``), except
+        that it is made one; histograms of large arrays, except checks of the edges; and medians of small ones, except sorting."""
+        if not is_available():
+            return False
+        if isinstance(bsym.output, NumberProxy):
+            *parts, last = _prims(bsym)
+            return last.sym is prims.item and len(parts) > 1 and all(map(self.can_fuse, parts))
+        if OpTags.BETTER_OPENED not in bsym.sym.tags:
             return False
         parts = list(_prims(bsym))
         large = [p for p in parts if any(isinstance(x, TensorProxy) and _is_large(x) for x in p.flat_inputs)]
-        return bool(large) and all(map(takes, large))
+        if large:
+            return all(map(takes, large))
+        sorts = [p for p in parts if p.sym is prims.sort]
+        if any(not _is_few(p.args[0]) for p in sorts):
+            return False  # of many, a library's selection takes less time
+        return all(p in sorts or self.can_fuse(p) for p in parts)
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
@@ -167,6 +180,10 @@ def _looks_at_elements(bsym: BoundSymbol) -> bool:
 
 def _is_large(p: TensorProxy) -> bool:
     return all(type(n) is int for n in p.shape) and math.prod(p.shape) >= target.SINGLE_ELEMENTS
+
+
+def _is_few(p: TensorProxy) -> bool:
+    return all(type(n) is int for n in p.shape) and math.prod(p.shape) <= target.SORTED_ELEMENTS
 
 
 def is_available() -> bool:

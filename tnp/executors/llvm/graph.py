@@ -24,6 +24,7 @@ from tnp.executors.llvm.index import Index, Var
 __all__ = [
     "REDUCTIONS",
     "RULES",
+    "Factorization",
     "Graph",
     "Indices",
     "Lowering",
@@ -138,10 +139,21 @@ class Reduction(Node):
 
 
 class Product(Reduction):
-    """A product of two matrices, as the sum over the last dimension of what ``source`` multiplies: views of both."""
+    """A product of two matrices, as the sum over the last dimension of what ``source`` multiplies: views of both. It is made by
+    panels of rows, or as any sum."""
 
-    def __init__(self, shape: Sequence[int], dtype: DType, source: Node, *, position: int) -> None:
-        super().__init__("product", shape, dtype, source, (2,), position=position)
+    def __init__(
+        self, shape: Sequence[int], dtype: DType, source: Node, *, position: int, in_panels: bool = False
+    ) -> None:
+        super().__init__("product", shape, dtype, source, (len(source.shape) - 1,), position=position)
+        self.in_panels = in_panels
+
+
+class Factorization(Node):
+    """``op``, one of :data:`~tnp.executors.llvm.factors.FACTORIZATIONS`, of the matrices in the last two dimensions."""
+
+    def __init__(self, op: str, source: Node, *, position: int) -> None:
+        super().__init__(op, source.shape, source.dtype, (source,), position=position)
 
 
 class Scan(Node):

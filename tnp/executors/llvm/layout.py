@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tnp.executors.llvm.graph import Graph, Node, Reduction, Update, View
+from tnp.executors.llvm.graph import Graph, Node, Product, Reduction, Update, View
 from tnp.executors.llvm.index import Index, Var, linear
 
 __all__ = ["Strides", "axis_order", "contiguous", "descending", "strides_of_new", "strides_of_nodes"]
@@ -112,6 +112,10 @@ def _strides(node: Node, found: dict[Node, Strides]) -> Strides:
             return tuple(offset.terms.get(v, 0) for v in variables)
     elif isinstance(node, Update):
         return found[node.base]
+    elif isinstance(node, Product):  # stacks lie as those of the operands, matrices in C order
+        (source,), stacks = node.sources, len(node.shape) - 2
+        order = [d for d in axis_order(source.shape, [found[source]]) if d < stacks]
+        return contiguous(node.shape, [*order, stacks, stacks + 1], itemsize)
     elif isinstance(node, Reduction):
         (source,) = node.sources
         order = axis_order(source.shape, [found[source]])

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 from tnp.core.proxies import TensorProxy
+from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Lowering, Node, rule, with_zeros
@@ -21,6 +22,8 @@ __all__ = ["is_one_product"]
 
 def _is_bound_by_memory(bsym: BoundSymbol) -> bool:
     a, b = bsym.args
+    if not is_known((*a.shape, *b.shape)):
+        return False
     if a.ndim != 2 or (a.shape[0] != 1 and b.shape[1] != 1) or a.dtype.kind != "f" or a.dtype.bits < 32:
         return False
     if bsym.output.lang.name != "numpy":  # models have the bits of torch's library

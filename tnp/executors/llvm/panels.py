@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tnp.core.proxies import TensorProxy
+from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
@@ -29,6 +30,8 @@ LEAST = 8
 
 def _is_small_inside(bsym: BoundSymbol) -> bool:
     a, b = bsym.args
+    if not is_known((*a.shape, *b.shape)):
+        return False
     if a.ndim != 2 or a.dtype.kind != "f" or a.dtype.bits < 32 or bsym.output.lang.name != "numpy":
         return False
     (m, k), n = a.shape, b.shape[1]
@@ -43,11 +46,12 @@ def _product(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
     right = lowering.view(b, shape, lambda at: (at[2], at[1]), repeats=True, whole=True)
     products = lowering.make("mul", shape, output.dtype, (left, right))
     lowering.position += 1
-    return lowering.graph.add(Product(output.shape, output.dtype, products, position=lowering.position))
+    made = Product(output.shape, output.dtype, products, position=lowering.position, in_panels=True)
+    return lowering.graph.add(made)
 
 
 def only_multiplies(graph: Graph, work: Sequence[Node]) -> bool:
     """Whether nothing is computed but products of matrices."""
-    products = {n for n in work if isinstance(n, Product)}
+    products = {n for n in work if isinstance(n, Product) and n.in_panels}
     inside = {p.sources[0] for p in products}
     return bool(products) and all(n in products or n in inside for n in work)

@@ -22,6 +22,8 @@ CACHED_BYTES = 256 * 1024
 LONGEST_REGION = 6144
 #: a single operation on fewer elements is left to NumPy, whose loop is as good
 SINGLE_ELEMENTS = 32 * 1024
+#: so many are sorted where the middle one would do
+SORTED_ELEMENTS = 2048
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LOOP_ELEMENTS = 32 * 1024
 #: additions that an element may cost more than once, and at each point of a larger domain
@@ -48,6 +50,11 @@ POLLED_COST, POLL_COST = 1 << 29, 1 << 27
 #: instructions of loops of the user's between two polls: 5 ms where each is vectorised, 80 ms where each waits for the second-level
 #: cache
 POLL_INSTRUCTIONS = 1 << 24
+
+# Small matrices
+
+#: multiplications of a product, and rows of a system of equations, for which a library's call takes longer than what it does
+SMALL_PRODUCT, MOST_ROWS = 16**3, 16
 
 # The stack, in bytes
 

@@ -211,7 +211,7 @@ def _at(ordered: TensorProxy, index: TensorProxy) -> TensorProxy:
     return clang.squeeze(prims.gather(ordered, clang.expand_dims(first, (last,)), last), (last,))
 
 
-@npsymbol(returns="array", row_major=False)
+@npsymbol(returns="array", row_major=False, tags=(OpTags.BETTER_OPENED,))
 def nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = NoValue) -> TensorProxy:
     """The median of the elements that are not NaN; NaN if all are."""
     a = as_array(a)

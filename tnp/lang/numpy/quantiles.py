@@ -17,7 +17,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_of
 from tnp.lang.numpy.operands import as_array, axes, listed
@@ -248,4 +248,4 @@ def quantile_function(name: str, divisor: int, compute: Callable[..., TensorProx
 
     f.__name__ = name
     f.__doc__ = f"{doc} ``q`` is known when the program is traced, else the call is opaque."
-    return npsymbol(returns="array", row_major=False)(f)
+    return npsymbol(returns="array", row_major=False, tags=(OpTags.BETTER_OPENED,))(f)

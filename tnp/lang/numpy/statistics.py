@@ -93,7 +93,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 # Order statistics
 
 
-@npsymbol(returns="array", row_major=False)
+@npsymbol(returns="array", row_major=False, tags=(OpTags.BETTER_OPENED,))
 def median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> TensorProxy:
     """The middle element, or the mean of the two in the middle, along ``axis``; NaN where there is one."""
     a = as_array(a)

@@ -19,6 +19,7 @@ from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars, scatters, target
 from tnp.executors.llvm.graph import (
+    Factorization,
     Graph,
     Indices,
     Node,
@@ -65,6 +66,9 @@ __all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "with_extents"]
 
 #: by the prim of a scan, the reduction that it gives partial results of
 SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
+
+#: what has memory
+_STORED = (Reduction, Scan, Positions, Factorization, Update)
 
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
@@ -167,7 +171,7 @@ class _Lowering:
             if node not in self.stored:
                 self._store(node)
         for node in graph.nodes:
-            if node in used and node not in self.stored and isinstance(node, (Reduction, Scan, Positions, Update)):
+            if node in used and node not in self.stored and isinstance(node, _STORED):
                 if isinstance(node, Update):
                     root = self.placement.root(node)
                     if root not in self.stored:
@@ -321,7 +325,7 @@ class _Lowering:
 
     def _add(self, node: Node) -> None:
         domain = self._domain(node)
-        if isinstance(node, Product):
+        if isinstance(node, Product) and node.in_panels:
             row, column, depth = loops = tuple(Var(f"i{k}", n) for k, n in enumerate(domain))
             product = self._statement(node, domain, range(3), loops)
             self.kernel.nests.append(nodes.Panels((row,), [Nest((column, depth), [product])]))
@@ -343,6 +347,8 @@ class _Lowering:
         """The dimensions of a domain as its elements lie in memory, outermost first."""
         if isinstance(node, Update) and node.lookups:
             return scatters.axes(node, self.strides)
+        if isinstance(node, Factorization):
+            return range(len(domain))
         like = node.target if isinstance(node, Update) else node.sources[0] if isinstance(node, Reduction) else node
         strides = self.strides.get(like)
         return range(len(domain)) if strides is None else axis_order(domain, [strides])
@@ -360,7 +366,7 @@ class _Lowering:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [domain[d] for d in dims]
         if (
-            isinstance(node, (Scan, Positions))
+            isinstance(node, (Scan, Positions, Factorization))
             or (isinstance(node, Update) and node.lookups)
             or any(isinstance(s, nodes.ORDERED) for s in nest.statements)
         ):
@@ -388,6 +394,9 @@ class _Lowering:
             return nodes.Positions(
                 self.stored[node], (Index(),), self._element(node.sources[0], at), *at[0].variables()
             )
+        if isinstance(node, Factorization):
+            rows, columns = loops[-2:]
+            return nodes.Factor(self.stored[node], at, node.op, self._element(node.sources[0], at), (rows, columns))
         if isinstance(node, Scan):
             (along,) = at[node.dim].variables()
             return nodes.Scan(self.stored[node], at, SCANS[node.op], self._element(node.sources[0], at), along)

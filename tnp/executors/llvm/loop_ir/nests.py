@@ -15,6 +15,7 @@ from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typ
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
+    Factor,
     Nest,
     Position,
     Positions,
@@ -276,6 +277,8 @@ class NestCode:
             return self._call(body, 1, [s.along.limit])
         if isinstance(s, Scatter):
             return self._scatter(s)
+        if isinstance(s, Factor):
+            return self._factor(s)
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]
@@ -296,6 +299,16 @@ class NestCode:
         with body.split(loops, split):
             ordered.scatter(body, s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
+
+    def _factor(self, s: Factor) -> Call:
+        """Factorizations of matrices, in parallel over the outermost loop."""
+        body = Body(self)
+        outer = self.nest.loops[:-2]
+        split = outer[:1]
+        with body.split(outer, split):
+            ordered.factor(body, s)
+        size = [v.limit for v in s.matrix]
+        return self._call(body, split[0].limit if split else 1, [*(v.limit for v in outer[1:]), size[0], *size])
 
     def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:
         """A nest in an iteration of the shared loops."""

@@ -34,6 +34,7 @@ __all__ = [
     "Element",
     "Entry",
     "Expression",
+    "Factor",
     "Kernel",
     "Load",
     "Moments",
@@ -258,14 +259,28 @@ class Scatter(_Statement):
     ordered: tuple[Var, ...]
 
 
-Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter"
-#: statements that run in the order of a loop
-ORDERED = (Scan, Positions, Scatter)
+@dataclass(frozen=True, eq=False)
+class Factor(_Statement):
+    """For each point of the other loops: ``buffer[at] = value`` over the loops ``matrix``, rows and columns, and then ``op``, one of
+    :data:`~tnp.executors.llvm.factors.FACTORIZATIONS`, of these elements in place. Alone in its nest."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    op: str
+    value: Expression
+    matrix: tuple[Var, Var]
+
+
+Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter | Factor"
+#: statements that run in the order of loops
+ORDERED = (Scan, Positions, Scatter, Factor)
 
 
 def order_of(s: Statement) -> tuple[Var, ...]:
     """The loops that a statement goes through in their order."""
-    return (s.along,) if isinstance(s, (Scan, Positions)) else s.ordered if isinstance(s, Scatter) else ()
+    if isinstance(s, (Scan, Positions)):
+        return (s.along,)
+    return s.ordered if isinstance(s, Scatter) else s.matrix if isinstance(s, Factor) else ()
 
 
 @dataclass(eq=False)

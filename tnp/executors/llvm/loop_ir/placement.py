@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tnp.executors.llvm.graph import (
+    Factorization,
     Graph,
     Node,
     Positions,
@@ -75,7 +76,7 @@ class Placement:
             if (
                 node in seen
                 or node.position >= update.position
-                or isinstance(node, (Reduction, Scan, Positions, Update))
+                or isinstance(node, (Reduction, Scan, Positions, Factorization, Update))
             ):
                 continue
             seen.add(node)

@@ -14,6 +14,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Element,
     Entry,
     Expression,
+    Factor,
     Kernel,
     Load,
     Moments,
@@ -147,6 +148,8 @@ class _Writer:
         place, value = f"{s.buffer.name}[{self._at(s.at)}]", self.texts[id(s.value)]
         if isinstance(s, Positions):
             return f"{s.buffer.name} = {s.along} where {value}"
+        if isinstance(s, Factor):
+            return f"{place} = {s.op} {value}"
         if isinstance(s, Scan):
             return f"{place} = {s.op} up to {s.along} of {value}"
         if isinstance(s, Scatter):

@@ -17,6 +17,7 @@ from tnp.core.elementwise_table import by_name
 from tnp.core.errors import TraceCheckError
 from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
+from tnp.executors.llvm.factors import FACTORIZATIONS
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
 from tnp.executors.llvm.loop_ir.dependence import (
@@ -40,6 +41,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Convert,
     Element,
     Expression,
+    Factor,
     Kernel,
     Load,
     Moments,
@@ -216,6 +218,10 @@ class _Verifier:
         elif isinstance(s, Scan):
             _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
             _check(s.along in loops, f"{name} is scanned along a loop that is not there")
+        elif isinstance(s, Factor):
+            _check(s.op in FACTORIZATIONS and s.buffer.dtype.kind in "fc", f"{s.op} of {s.buffer.dtype}")
+            is_matrix = tuple(loops[-2:]) == s.matrix and s.at[-2:] == tuple(map(Index.of, s.matrix))
+            _check(is_matrix and s.buffer.strides is None, f"{name} is no array of matrices")
         if isinstance(s, Scatter):
             _check(set(s.ordered) <= set(loops), f"{name} is scattered in the order of loops that are not there")
             for i in s.at:

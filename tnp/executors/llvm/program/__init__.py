@@ -5,7 +5,8 @@ as written: its loops, its scalars in registers, single elements read and writte
 lengths.
 
 :mod:`ir` defines the IR, and :mod:`lowering` makes it: names, checks, loops and memory. :mod:`rules` is the table of
-operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill.
+operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`equations`, :mod:`updates` and
+:mod:`flow` fill.
 :mod:`parallel` and :mod:`interrupts` decide what loops do besides. :mod:`instructions`, :mod:`emitter` and
 :mod:`functions` write LLVM IR. :mod:`region` is the interface to the executor.
 """

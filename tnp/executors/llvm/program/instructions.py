@@ -10,6 +10,7 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
+from tnp.executors.llvm.factors import routine
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Block, Cell, Constant, Instruction, Register
 from tnp.executors.llvm.scalars.registers import Value
@@ -267,6 +268,14 @@ def _copy(w: Writer, x: Instruction) -> None:
     w.code.line(f"call void {memcpy}(ptr {to}, ptr {begin}, i64 {count}, i1 false)")
 
 
+@_writes("factor")
+def _factor(w: Writer, x: Instruction) -> None:
+    """A matrix in place, of some rows and columns."""
+    op, dtype, _ = x.info
+    place, n, width = map(w.operand, x.args)
+    w.code.line(f"call void {routine(w.code, op, dtype)}(ptr {place}, i64 {n}, i64 {width})")
+
+
 @_writes("call")
 def _call(w: Writer, x: Instruction) -> None:
     """A function without a result: ``info`` is its symbol, and the types of its parameters."""
@@ -283,6 +292,8 @@ def weight(x: Instruction) -> float:
     """What an instruction counts: about how many of LLVM's it is."""
     if x.op == "apply":
         return float(max(1, scalars.cost(*x.info)))
+    if x.op == "factor":
+        return float(x.info[2])
     if x.op == "call":  # it takes as long as may go by between two polls
         return float(target.POLL_INSTRUCTIONS)
     affine = sum(2 * len(a.terms) for a in x.args if isinstance(a, Int))

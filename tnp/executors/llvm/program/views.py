@@ -20,7 +20,7 @@ from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView
 from tnp.executors.llvm.view_maps import Map
 from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "from_end", "require_equal", "sliced", "take_one"]
+__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "from_end", "moved", "require_equal", "sliced", "take_one"]
 
 #: what NumPy says of two shapes: of operands, and of what is stored and where
 OPERANDS = "operands could not be broadcast together with shapes {} {} "
@@ -33,7 +33,7 @@ INDICES = "shape mismatch: indexing arrays could not be broadcast together with 
 CHEAP = 8
 
 
-def _moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
+def moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
     """A view of ``x``: its element at a position is the element of ``x`` at ``where(position)``. An array in memory gets a new offset and
     new strides."""
     if not isinstance(x, StridedView):
@@ -58,7 +58,7 @@ def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
 
 
 def take_one(p: Program, a: Array, dim: int, i: Int) -> Array:
-    return _moved(a, [m for d, m in enumerate(a.shape) if d != dim], view_maps.selected(dim, i))
+    return moved(a, [m for d, m in enumerate(a.shape) if d != dim], view_maps.selected(dim, i))
 
 
 def from_end(p: Program, i: Operand, n: Int) -> Register:
@@ -142,7 +142,7 @@ def sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
         [first if d == dim else 0 for d in range(len(shape))],
         [step if d == dim else 1 for d in range(len(shape))],
     )
-    return _moved(a, shape, view_maps.sliced(starts, steps))
+    return moved(a, shape, view_maps.sliced(starts, steps))
 
 
 def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any = None) -> Array:
@@ -158,7 +158,7 @@ def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any
 
 
 def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Array:
-    return _moved(a, [a.shape[d] for d in permutation], view_maps.transposed(permutation)) if permutation else a
+    return moved(a, [a.shape[d] for d in permutation], view_maps.transposed(permutation)) if permutation else a
 
 
 def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
@@ -174,7 +174,7 @@ def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
 
 
 def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
-    return _moved(a, a.shape, view_maps.flipped(dims, a.shape))
+    return moved(a, a.shape, view_maps.flipped(dims, a.shape))
 
 
 def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
@@ -205,7 +205,7 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], w
             require_equal(p, n, shape[d], *do_not_fit(*order, words))
     if isinstance(a, Thunk) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
-    return _moved(a, shape, view_maps.broadcast(repeated, dims))
+    return moved(a, shape, view_maps.broadcast(repeated, dims))
 
 
 def do_not_fit(a: Sequence[Int], b: Sequence[Int], words: str = OPERANDS) -> tuple[Callable[..., Exception], list[Int]]:
@@ -243,7 +243,7 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     kept = [d for d, n in enumerate(a.shape) if n.known != 1]
     wanted = [d for d, n in enumerate(new) if n.known != 1]
     if len(kept) == len(wanted) and all(a.shape[d] == new[e] for d, e in zip(kept, wanted)):
-        return _moved(a, new, view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape)))
+        return moved(a, new, view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape)))
     if not all(n.is_of_sizes for n in (*a.shape, *new)):
         raise Refused("a reshape to sizes of the program")
     place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
@@ -259,12 +259,12 @@ def _is_contiguous(a: StridedView) -> bool:
 def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int) -> Array:
     length = whole(p, p.value(out.shape[-1]))
     rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
-    return _moved(a, [*rest, length], view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
+    return moved(a, [*rest, length], view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
 
 
 def _unfold(p: Program, out: TensorProxy, a: Array, dim: int, size: int, step: int) -> Array:
     shape = [whole(p, p.value(n)) for n in out.shape]
-    return _moved(a, shape, view_maps.unfolded(dim % len(a.shape), step))
+    return moved(a, shape, view_maps.unfolded(dim % len(a.shape), step))
 
 
 def _as_language(p: Program, out: Any, a: Array, name: str) -> Array:

@@ -1,0 +1,253 @@
+"""Small matrices and stacks of them: products, and systems of linear equations, in kernels and in loops."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.executors.llvm.loop_ir_interpreter import FACTORIZATIONS as INTERPRETED
+from tests.kernel_bounds import within_bounds
+from tnp.api import programs_of
+from tnp.executors import llvm
+from tnp.executors.llvm.factors import FACTORIZATIONS
+from tnp.executors.llvm.target import MOST_ROWS
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+#: rows, of one matrix and of stacks
+SIZES = {(): [1, 2, 3, 7, MOST_ROWS], (5,): [1, 4]}
+
+
+def matrices(n, dtype, *stack, seed=0):
+    """Well-conditioned ones; pivots are not on the diagonal."""
+    r = np.random.default_rng(seed + n)
+    a = r.standard_normal((*stack, n, n)) * 0.3 + np.roll(np.eye(n), 1, axis=0) * 3
+    return (a + 0.2j * r.standard_normal(a.shape) if dtype.startswith("c") else a).astype(dtype)
+
+
+def definite(a):
+    """Positive definite matrices."""
+    return a @ a.swapaxes(-1, -2).conj() + np.eye(a.shape[-1], dtype=a.dtype)
+
+
+def assert_close(got, expected):
+    got, expected = (x if isinstance(x, tuple) else (x,) for x in (got, expected))
+    for g, e in zip(got, expected, strict=True):
+        assert type(g) is type(e) and g.dtype == e.dtype and g.shape == e.shape and g.strides == e.strides
+        rtol = 3e-4 if g.dtype in ("f4", "c8") else 1e-10
+        np.testing.assert_allclose(g, e, rtol=rtol, atol=rtol)
+
+
+def runs_natively(jitted):
+    """Whether the last program calls no function of NumPy's."""
+    lines = [line.strip() for line in str(tnp.last_traces(jitted)[-1]).splitlines()]
+    return any("llvm_fusion" in line for line in lines) and not any(" = np." in line for line in lines)
+
+
+FUNCTIONS = {
+    "inv": lambda a: np.linalg.inv(a) * 2,
+    "solve": lambda a: np.linalg.solve(a, a[..., :1] + 1) - 1,
+    "several right sides": lambda a: np.linalg.solve(a, np.concatenate([a, a + 1], axis=-1)) - 1,
+    "det": lambda a: np.linalg.det(a) + 1,
+    "cholesky": lambda a: np.linalg.cholesky(definite(a)) * 2,
+    "as it is": lambda a: (np.linalg.inv(a), np.linalg.det(a)),
+    "twice": lambda a: np.linalg.inv(np.linalg.inv(a)) + np.linalg.inv(a + 1),
+    "product": lambda a: a @ a + a,
+    "products": lambda a: a @ a.swapaxes(-1, -2) @ (a @ a - 1),
+    "product with a vector": lambda a: a @ a[..., 0, :, None] + a[..., :1],
+}
+
+
+@pytest.mark.parametrize("stack", [(), (5,)], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name, dtype, stack):
+    function = FUNCTIONS[name]
+    for n in SIZES[stack] if dtype == "float64" else SIZES[stack][-1:]:
+        a = matrices(n, dtype, *stack)
+        jitted = tnp.jit(function)
+        with within_bounds():
+            made = jitted(a)
+        assert_close(made, function(a))
+        if not (dtype.startswith("c") and name in ("det", "cholesky", "as it is")):
+            assert runs_natively(jitted)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_any_number_of_matrices(name):
+    function = FUNCTIONS[name]
+    jitted = tnp.jit(function)
+    for length in (4, 6, 30, 7, 501):
+        a = matrices(3, "float64", length, seed=length)
+        assert_close(jitted(a), function(a))
+    assert len(programs_of(jitted)) <= 2
+    assert runs_natively(jitted) or name == "several right sides"  # arrays of any size are put together by NumPy
+
+
+def test_orders_in_memory():
+    for a in (matrices(3, "float64", 2, 4), matrices(4, "float64", 5)):
+        axes = range(a.ndim - 2)
+        for view in (
+            a,
+            a[::-1],
+            np.asfortranarray(a),
+            a.swapaxes(-1, -2),
+            a.transpose(*reversed(axes), -1, -2),
+            a[..., ::-1, :],
+        ):
+            other = view + 1
+            function = lambda x, y: (x @ y, np.linalg.inv(x), np.linalg.solve(x, y), np.linalg.det(x) * 2)  # noqa: E731
+            assert_close(tnp.jit(function)(view, other), function(view, other))
+
+
+def test_integers():
+    a = np.arange(-8, 8).reshape(4, 4)
+    for dtype in "i1 u1 i4 u8".split():
+        x = a.astype(dtype)
+        function = lambda x: (x @ x + x, x @ x[0], x[1] @ x[2])  # noqa: E731
+        for g, e in zip(tnp.jit(function)(x), function(x), strict=True):
+            assert g.dtype == e.dtype and np.array_equal(g, e)
+
+
+SINGULAR = {
+    "zeros": np.zeros((3, 3)),
+    "one row of zeros": np.diag([1.0, 0.0, 2.0]),
+    "equal rows": np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [0.0, 1.0, 5.0]]),
+}
+ODD = {
+    "nan": np.diag([1.0, np.nan, 2.0]),
+    "infinity": np.diag([np.inf, 1.0, 2.0]),
+    "tiny": np.diag([1e-200, 1e-200, 1e-200]),
+    "huge": np.diag([1e200, 1e200, 1e200]),
+    "negative zero": np.array([[-0.0, 1.0, 0.0], [1.0, -0.0, 0.0], [0.0, 0.0, -1.0]]),
+    "permutation": np.roll(np.eye(3), 1, axis=0),
+    "negative": -np.eye(3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("stack", [False, True])
+@pytest.mark.parametrize("which", [*SINGULAR, *ODD])
+@pytest.mark.parametrize(
+    "function", [np.linalg.inv, np.linalg.det, np.linalg.cholesky, lambda a: np.linalg.solve(a, a + 1)]
+)
+def test_special_matrices(function, which, stack):
+    """Errors, and what is not finite, are NumPy's."""
+    a = {**SINGULAR, **ODD}[which]
+    if stack:
+        a = np.stack([np.eye(3), a, np.eye(3)])
+
+    def changed(a):
+        return function(a) + 1
+
+    try:
+        expected = changed(a)
+    except np.linalg.LinAlgError as error:
+        with pytest.raises(np.linalg.LinAlgError, match=str(error)):
+            tnp.jit(changed)(a)
+        return
+    np.testing.assert_allclose(tnp.jit(changed)(a), expected, rtol=1e-12)
+
+
+def test_an_error_leaves_arguments_as_they_were():
+    def function(a, out):
+        out += 1
+        out[:] = np.linalg.inv(a) + out
+
+    jitted = tnp.jit(function)
+    for a in (np.eye(2), np.eye(2) * 3):
+        outs = np.ones((2, 2)), np.ones((2, 2))
+        jitted(a, outs[0])
+        function(a, outs[1])
+        assert np.allclose(*outs)
+    eager, native = np.ones((2, 2)), np.ones((2, 2))
+    for f, out in ((function, eager), (jitted, native)):
+        with pytest.raises(np.linalg.LinAlgError):
+            f(np.zeros((2, 2)), out)
+    assert np.array_equal(eager, native)
+
+
+def kalman(zs, x, P, F, Q, H, R):
+    out = np.empty((len(zs), len(x)))
+    for i, z in enumerate(zs):
+        x = F @ x
+        P = F @ P @ F.T + Q
+        S = H @ P @ H.T + R
+        K = P @ H.T @ np.linalg.inv(S)
+        x = x + K @ (z - H @ x)
+        P = (np.eye(len(x)) - K @ H) @ P
+        out[i] = x
+    return out, P
+
+
+def step(z, x, P, F, Q, H, R):
+    return kalman(z[None], x, P, F, Q, H, R)[0]
+
+
+@pytest.mark.parametrize("measured", [1, 2, 3])
+def test_kalman_filter(measured):
+    r = np.random.default_rng(measured)
+    F = np.eye(4) + 0.1 * r.random((4, 4))
+    args = (
+        r.random((50, measured)),
+        r.random(4),
+        np.eye(4),
+        F,
+        np.eye(4) * 0.1,
+        r.random((measured, 4)),
+        np.eye(measured),
+    )
+    jitted = tnp.jit(kalman)
+    assert_close(jitted(*args), kalman(*args))
+    assert "the whole for_loop is native" in tnp.explain(jitted)
+    one = tnp.jit(step)
+    assert_close(one(args[0][0], *args[1:]), step(args[0][0], *args[1:]))
+    assert runs_natively(one)
+
+
+def solved_one_by_one(a, b):
+    x = np.zeros_like(b)
+    for i in range(len(a)):
+        x[i] = np.linalg.solve(a[i], b[i]) * np.linalg.det(a[i])
+    return x
+
+
+def factored_one_by_one(a):
+    total = np.zeros(a.shape[1:])
+    for m in a:
+        total = total + np.linalg.cholesky(m @ m.T + np.eye(len(m))) + np.linalg.inv(m)
+    return total
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_loops(n, dtype):
+    a = matrices(n, dtype, 9)
+    args = a, a[:, 0] + 1
+    jitted = tnp.jit(solved_one_by_one)
+    assert_close(jitted(*args), solved_one_by_one(*args))
+    assert "the whole for_loop is native" in tnp.explain(jitted)
+    a = a.astype("float64")
+    jitted = tnp.jit(factored_one_by_one)
+    assert_close(jitted(a), factored_one_by_one(a))
+    assert "the whole for_loop is native" in tnp.explain(jitted)
+
+
+def test_errors_in_loops():
+    jitted = tnp.jit(solved_one_by_one)
+    a = matrices(3, "float64", 9)
+    jitted(a, a[:, 0])
+    a[4] = 0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        jitted(a, a[:, 0])
+    jitted = tnp.jit(lambda a: [np.linalg.cholesky(m) for m in a])
+    with pytest.raises(np.linalg.LinAlgError, match="Matrix is not positive definite"):
+        jitted(-matrices(3, "float64", 9))
+
+
+def test_routines_are_interpreted():
+    """What the interpreter of the loop IR takes the routines for is what NumPy computes."""
+    assert INTERPRETED.keys() == FACTORIZATIONS.keys()
+    a = matrices(4, "float64", 3)
+    both = np.concatenate([a, a + 1], axis=-1)
+    np.testing.assert_allclose(INTERPRETED["eliminate"](both)[..., 4:], np.linalg.solve(a, a + 1))

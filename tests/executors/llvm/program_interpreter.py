@@ -55,7 +55,7 @@ def _quotient(a, b):
 
 _WHOLE = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
-    "xor": operator.xor, "shl": lambda a, b: a << b, "ashr": lambda a, b: a >> b,
+    "xor": operator.xor, "shl": lambda a, b: a << b, "lshr": lambda a, b: _unsigned(a) >> b, "ashr": lambda a, b: a >> b,
     "udiv": lambda a, b: _unsigned(a) // _unsigned(b), "urem": lambda a, b: _unsigned(a) % _unsigned(b),
     "sdiv": lambda a, b: _quotient(a, b), "srem": lambda a, b: a - b * _quotient(a, b),
 }  # fmt: skip

@@ -91,7 +91,8 @@ class LLVMExecutor(FusionExecutor):
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations that should be decomposed, since their parts are compiled: those that give a Python number (``np.allclose``), except
-        that it is made one; histograms of large arrays, except checks of the edges; and medians of small ones, except sorting."""
+        that it is made one; histograms of large arrays, except checks of the edges; medians and norms of small ones, except sorting and
+        decompositions."""
         if not is_available():
             return False
         if isinstance(bsym.output, NumberProxy):
@@ -103,10 +104,10 @@ class LLVMExecutor(FusionExecutor):
         large = [p for p in parts if any(isinstance(x, TensorProxy) and _is_large(x) for x in p.flat_inputs)]
         if large:
             return all(map(takes, large))
-        sorts = [p for p in parts if p.sym is prims.sort]
-        if any(not _is_few(p.args[0]) for p in sorts):
+        calls = [p for p in parts if p.sym in _CALLS]
+        if any(not _is_few(p.args[0]) for p in calls):
             return False  # of many, a library's selection takes less time
-        return all(p in sorts or self.can_fuse(p) for p in parts)
+        return all(p in calls or self.can_fuse(p) for p in parts)
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
@@ -180,6 +181,10 @@ def _looks_at_elements(bsym: BoundSymbol) -> bool:
 
 def _is_large(p: TensorProxy) -> bool:
     return all(type(n) is int for n in p.shape) and math.prod(p.shape) >= target.SINGLE_ELEMENTS
+
+
+#: what a library does in an operation that is decomposed
+_CALLS = frozenset((prims.sort, prims.svd, prims.eigh))
 
 
 def _is_few(p: TensorProxy) -> bool:

@@ -424,6 +424,12 @@ class Lowering:
             self.graph.add(self.reductions[key])
         return self.reductions[key]
 
+    def refuse(self, wrong: Node) -> None:
+        """Makes the kernel refuse its arguments if one of some bools is true."""
+        if wrong.shape:
+            wrong = self.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(wrong.shape))))
+        self.graph.errors.append(wrong)
+
     def update(
         self, base: Node, value: Node, select: Callable[[Node], Node] | None = None, *, accumulates: bool = False,
         ordered_by: Sequence[Node] = (),

@@ -87,6 +87,8 @@ class _Writer:
             return f"[{self.text((x.start, x.stop, x.step))}]"
         if x is bool or x is int or x is float or x is complex:
             return str(x)
+        if isinstance(x, type) and issubclass(x, Exception):
+            return x.__qualname__
         raise _Unknown
 
     def _proxy(self, p: Proxy) -> str:

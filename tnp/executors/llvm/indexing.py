@@ -232,9 +232,7 @@ def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int
         counted = lowering.make("bitcast", shape, dtypes.uint64, (from_lowest,))
         length -= lowest
     wrong = lowering.make("ge", shape, dtypes.bool8, (counted, length))
-    if shape:
-        wrong = lowering.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(shape))))
-    lowering.graph.errors.append(wrong)
+    lowering.refuse(wrong)
 
 
 @rule("nonzero", checker=lambda b: b.args[0].ndim == 1)

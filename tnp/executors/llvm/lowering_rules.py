@@ -15,7 +15,7 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.graph import REDUCTIONS, RULES, Lowering, Node, Reduction, Rule, Scan, rule
 
 __all__: list[str] = []
@@ -109,6 +109,41 @@ def _is_plain_iota(bsym: BoundSymbol) -> bool:
 def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
     start, step = lowering.node(start), lowering.node(step)
     return lowering.make("iota", output.shape, output.dtype, (start, step))
+
+
+@rule("require")
+def _require(lowering: Lowering, output: TensorProxy, a: Node, condition: Node, error: Any, message: str) -> Node:
+    """The kernel refuses its arguments where the condition is false; then operations run one by one, and raise the error."""
+    wrong = lowering.make("logical_not", condition.shape, dtypes.bool8, (condition,))
+    lowering.refuse(wrong)
+    return a
+
+
+def _is_short_search(bsym: BoundSymbol) -> bool:
+    a = bsym.args[0]
+    (n,) = a.shape
+    return type(n) is int and 0 < n <= target.SEARCHED and a.dtype.kind in "iuf" and a.dtype.bits >= 16
+
+
+@rule("searchsorted", checker=_is_short_search)
+def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node, right: bool = False) -> Node:
+    """Of a few sorted elements, how many are less: comparisons are vectors, and a binary search jumps. An array that is not sorted, or
+    has a NaN, makes the kernel refuse its arguments."""
+    (n,) = a.shape
+    if n > 1:
+        first, second = (lowering.view(a, (n - 1,), lambda at, k=k: (at[0] + k,)) for k in (0, 1))
+        ascends = lowering.make("le", (n - 1,), dtypes.bool8, (first, second))
+    else:
+        ascends = lowering.make("eq", (n,), dtypes.bool8, (a, a))
+    lowering.refuse(lowering.make("logical_not", ascends.shape, dtypes.bool8, (ascends,)))
+    rank = len(values.shape)
+    shape = (*values.shape, n)
+    elements = lowering.view(a, shape, lambda at: at[rank:], repeats=True, whole=True)
+    spread = lowering.view(values, shape, lambda at: at[:rank], repeats=True, whole=True)
+    behind = lowering.make("gt" if right else "ge", shape, dtypes.bool8, (elements, spread))
+    before = lowering.make("logical_not", shape, dtypes.bool8, (behind,))
+    counted = lowering.make("convert_element_type", shape, dtypes.int64, (before,))
+    return lowering.reduce("sum", output.shape, dtypes.int64, counted, (rank,))
 
 
 # Reductions

@@ -67,11 +67,6 @@ def _diagonal(lowering: Lowering, a: Node) -> Node:
     return lowering.view(a, a.shape[:-1], lambda at: (*at, at[-1]))
 
 
-def _refuse(lowering: Lowering, wrong: Node) -> None:
-    """Makes the kernel refuse its arguments if one of some bools is true."""
-    lowering.graph.errors.append(lowering.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(wrong.shape)))))
-
-
 def _not_finite(lowering: Lowering, x: Node) -> Node:
     """Where a diagonal is infinite or NaN: what comes of that is LAPACK's choice."""
     finite = lowering.make("isfinite", x.shape, dtypes.bool8, (x,))
@@ -94,7 +89,7 @@ def _solved(lowering: Lowering, a: Node, b: Node) -> Node:
         x = lowering.make("copy", b.shape, b.dtype, (lowering.view(made, b.shape, _behind(n)),))
     none = lowering.make("eq", diagonal.shape, dtypes.bool8, (diagonal, 0))
     wrong = lowering.make("logical_or", diagonal.shape, dtypes.bool8, (none, _not_finite(lowering, diagonal)))
-    _refuse(lowering, wrong)
+    lowering.refuse(wrong)
     return x
 
 
@@ -129,7 +124,7 @@ def _det(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
         diagonal = _diagonal(lowering, a)
     else:
         diagonal = _diagonal(lowering, _factored(lowering, "eliminate", a))
-    _refuse(lowering, _not_finite(lowering, diagonal))
+    lowering.refuse(_not_finite(lowering, diagonal))
     shape, dtype, last = diagonal.shape, a.dtype, (len(a.shape) - 2,)
     sign = lowering.reduce("prod", output.shape, dtype, lowering.make("sign", shape, dtype, (diagonal,)), last)
     logs = lowering.make("log", shape, dtype, (lowering.make("abs", shape, dtype, (diagonal,)),))
@@ -146,5 +141,5 @@ def _cholesky(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
     diagonal = _diagonal(lowering, made)
     positive = lowering.make("gt", diagonal.shape, dtypes.bool8, (diagonal, 0))
     wrong = lowering.make("logical_not", diagonal.shape, dtypes.bool8, (positive,))
-    _refuse(lowering, lowering.make("logical_or", wrong.shape, dtypes.bool8, (wrong, _not_finite(lowering, diagonal))))
+    lowering.refuse(lowering.make("logical_or", wrong.shape, dtypes.bool8, (wrong, _not_finite(lowering, diagonal))))
     return made

@@ -51,6 +51,9 @@ POLLED_COST, POLL_COST = 1 << 29, 1 << 27
 #: cache
 POLL_INSTRUCTIONS = 1 << 24
 
+#: so many sorted elements are compared with what is looked for, one after the other
+SEARCHED = 64
+
 # Small matrices
 
 #: multiplications of a product, and rows of a system of equations, for which a library's call takes longer than what it does

@@ -476,7 +476,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return _all_of(elementwise.equal(x, y))
 
 
-@npsymbol(returns="array")
+@npsymbol(returns="array", tags=(OpTags.BETTER_OPENED,))
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> TensorProxy:

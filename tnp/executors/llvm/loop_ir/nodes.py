@@ -454,6 +454,8 @@ def operands_of(x: Expression) -> Sequence[Expression]:
     """What an expression is computed from."""
     if isinstance(x, Load):
         return elements_in(x.at)
+    if isinstance(x, Position):
+        return elements_in((x.index,))
     return x.args if isinstance(x, Apply) else (x.x,) if isinstance(x, Convert) else ()
 
 

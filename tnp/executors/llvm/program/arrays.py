@@ -14,7 +14,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import Atom, Int
-from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, constant, whole_number
+from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, While, constant, whole_number
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.numbers import (
     as_dtype,
@@ -37,8 +37,10 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Scalar, StridedView, Thunk))
 
 
-def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any) -> Array:
-    """The array whose element is ``compute(program, elements)``. 0-d, it is computed here."""
+def _elementwise(
+    p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any, also: frozenset[Memory] = frozenset()
+) -> Array:
+    """The array whose element is ``compute(program, elements)``, which reads ``also`` that memory. 0-d, it is computed here."""
     if all(not a.shape for a in arrays):
         return Scalar(compute(p, [p.scalar(a) for a in arrays]), dtype)
     full = next(a for a in arrays if a.shape)
@@ -52,7 +54,7 @@ def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, c
     def make(p: Program, at: At) -> Operand:
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])
 
-    reads: frozenset[Memory] = frozenset().union(*(a.reads for a in arrays))
+    reads = also.union(*(a.reads for a in arrays))
     return Thunk(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))
 
 
@@ -216,6 +218,17 @@ def _convert_number(p: Program, out: NumberProxy, a: Any, python_type: type) -> 
     return Number(int, whole(p, number))
 
 
+@rule("require")
+def _require(p: Program, out: TensorProxy, a: Array, condition: Array, error: Any, message: str) -> Array:
+    code, wrong = p.code, p.cell(dtypes.bool8)
+    code.set(wrong, FALSE)
+    with p.loops(condition.shape) as at:
+        ok = condition.element(p, at)
+        code.set(wrong, code.either(code.get(wrong), code.negated(ok)))
+    p.check(code.negated(code.get(wrong)), lambda: error(message))
+    return a
+
+
 # Creation
 
 
@@ -327,6 +340,49 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
         return a.element(p, (*at[:dim], i, *at[dim + rank :]))
 
     return Thunk(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
+
+
+@rule("searchsorted")
+def _searchsorted(p: Program, out: TensorProxy, a: Array, values: Array, right: bool = False) -> Array:
+    """A binary search for each value, in NumPy's steps."""
+    dtype = a.dtype
+    if dtype.kind not in "iuf":
+        raise Refused(f"a search in {dtype}")
+    places = p.force(a) if a.cost else a
+    n = places.shape[0]
+
+    def compute(p: Program, elements: Sequence[Operand]) -> Operand:
+        code, (key,) = p.code, elements
+        low, high = p.cell(dtypes.int64), p.cell(dtypes.int64)
+        code.set(low, ZERO)
+        code.set(high, n)
+        loop = While()
+        code.block.append(loop)
+        with p.scope():
+            with code.inside(loop.test):
+                first, last = code.get(low), code.get(high)
+                loop.goes_on = code.compare("slt", first, last)
+            with code.inside(loop.body):
+                half = code.whole("lshr", code.whole("sub", last, first), 1)
+                middle = code.whole("add", first, half)
+                at = whole_number(middle, 0, max(0, n.high - 1), p.most(n - 1))
+                x = places.element(p, (at,))
+                is_before = code.negated(_is_less(p, key, x, dtype)) if right else _is_less(p, x, key, dtype)
+                code.set(low, code.select(is_before, code.whole("add", middle, 1), first, dtypes.int64))
+                code.set(high, code.select(is_before, last, middle, dtypes.int64))
+        return code.get(low)
+
+    return _elementwise(p, [values], dtypes.int64, 1 + scalars.cost("div", dtypes.float64), compute, places.reads)
+
+
+def _is_less(p: Program, a: Operand, b: Operand, dtype: DType) -> Operand:
+    """Whether ``a`` is sorted before ``b``: NaN is behind all numbers."""
+    code = p.code
+    less: Operand = code.apply("lt", [a, b], dtype, dtypes.bool8)
+    if dtype.kind != "f":
+        return less
+    nan, number = (code.apply("isnan", [x], dtype, dtypes.bool8) for x in (b, a))
+    return code.either(less, code.both(nan, code.negated(number)))
 
 
 def _index_mismatch(indices: Sequence[Array]) -> tuple[Any, list[Int]]:

@@ -9,6 +9,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy.contractions import matrix_product
 from tnp.lang.numpy.linalg.decompositions import svd_of
 from tnp.lang.numpy.linalg.operands import (
@@ -47,7 +48,7 @@ def _inverses_above(s: TensorProxy, limit: TensorProxy) -> tuple[TensorProxy, Te
     return clang.where(large, clang.reciprocal(clang.where(large, s, 1)), 0), large
 
 
-@npsymbol("linalg.pinv", tags=MAY_RAISE)
+@npsymbol("linalg.pinv", tags=(*MAY_RAISE, OpTags.BETTER_OPENED))
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> TensorProxy:
     """The Moore-Penrose inverse of each matrix; singular values up to ``rcond`` times the largest count as zero."""
     a = as_array(a)

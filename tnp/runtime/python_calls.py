@@ -12,7 +12,7 @@ import numpy as np
 
 from tnp.core.errors import is_internal
 
-__all__ = ["Effect", "Formatting", "Slot", "Text", "caller_at", "user_frame"]
+__all__ = ["Effect", "EffectOfSome", "Formatting", "Slot", "Text", "caller_at", "user_frame"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,14 @@ class Effect:
 
     def __repr__(self) -> str:
         return f"<call of {self.name}>"
+
+
+class EffectOfSome(Effect):
+    """An effect that is made as often as its only value says, which mostly is never: then nothing is called."""
+
+    def __call__(self, count: Any) -> None:
+        if count:
+            super().__call__(count)
 
 
 def user_frame() -> types.FrameType:

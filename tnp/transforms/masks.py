@@ -262,7 +262,7 @@ def _rule(*names: str) -> Callable[[Any], Any]:
 def _elementwise(attempt: _Attempt, b: BoundSymbol) -> None:
     mask = next((attempt.masked[p.name].mask for p in b.flat_inputs if p.name in attempt.masked), None)
     if mask is None and not any(p.name in attempt.positions for p in b.flat_inputs):
-        attempt.made.append(b)  # it reads how many there are, as a number
+        _with_count(attempt, b)
         return
     if mask is None or OpTags.MAY_RAISE in b.sym.tags:
         raise _Gather
@@ -275,6 +275,40 @@ def _elementwise(attempt: _Attempt, b: BoundSymbol) -> None:
     shape = (*mask.shape, *b.output.shape[1:])
     full = attempt.emit(b.sym, *args, shape=shape, dtype=b.output.dtype, **b.kwargs)
     attempt.masked[b.output.name] = _Masked(mask, full)
+
+
+def _with_count(attempt: _Attempt, b: BoundSymbol) -> None:
+    """An operation that reads how many there are: of a 0-d array, if a fuser takes that, so that the program need not wait for a number."""
+    made = len(attempt.made)
+    try:
+        if b.sym is prims.convert_element_type and b.output.dtype is dtypes.int64:
+            ones = _ones(attempt, attempt.lengths[b.args[0].name])
+            attempt.emit_into(b.output, prims.sum, ones, tuple(range(ones.ndim)))
+        elif b.output.dtype in (dtypes.float32, dtypes.float64) and b.sym.name in rows:
+            args = [_counted(attempt, x, b.output) for x in b.args]
+            attempt.emit_into(b.output, b.sym, *args, **b.kwargs)
+        else:
+            raise _Gather
+    except _Gather:
+        attempt.made[made:] = [b]
+
+
+def _ones(attempt: _Attempt, mask: TensorProxy) -> TensorProxy:
+    return attempt.emit(prims.convert_element_type, mask, dtypes.int64, shape=mask.shape, dtype=dtypes.int64)
+
+
+def _counted(attempt: _Attempt, x: Any, like: TensorProxy) -> Any:
+    """The length ``x`` as an array like another; any other operand as it is."""
+    if not isinstance(x, NumberProxy):
+        return x
+    if x.name not in attempt.lengths:
+        raise _Gather
+    ones = _ones(attempt, attempt.lengths[x.name])
+    count = attempt.emit(prims.sum, ones, tuple(range(ones.ndim)), shape=(), dtype=ones.dtype)
+    count = attempt.emit(prims.convert_element_type, count, like.dtype, shape=(), dtype=like.dtype)
+    if not like.ndim:
+        return count
+    return attempt.emit(prims.broadcast_in_dim, count, like.shape, (), shape=like.shape, dtype=like.dtype)
 
 
 @_rule("clone")
@@ -392,10 +426,15 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
         attempt.emit_into(b.output, b.sym, chosen, every)
         return
     some = attempt.emit(prims.any, mask, tuple(range(mask.ndim)), shape=(), dtype=mask.dtype)
-    found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
     message = f"zero-size array to reduction operation {says} which has no identity"
-    # No region holds what raises: an executor of single operations runs it.
-    attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
+    before = len(attempt.made)
+    try:
+        checked = attempt.emit(prims.require, chosen, some, ValueError, message, shape=chosen.shape, dtype=a.dtype)
+        attempt.emit_into(b.output, b.sym, checked, every)
+    except _Gather:  # an executor of single operations checks
+        del attempt.made[before:]
+        found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
+        attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
 
 
 def _neutral(reduction: str, dtype: dtypes.DType) -> Any:

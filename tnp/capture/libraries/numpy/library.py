@@ -33,7 +33,7 @@ from tnp.lang import numpy as lnp
 from tnp.lang import scipy
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.registry import NumpyFunction, Out, by_id
-from tnp.runtime.python_calls import Effect, Slot, caller_at, user_frame
+from tnp.runtime.python_calls import EffectOfSome, Slot, caller_at, user_frame
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -138,7 +138,7 @@ class NumpyLibrary(Operators, Subscripts):
         if found is not None:
             message, count = found
             tracer.before_effect(may_raise=True)
-            effect = Effect(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
+            effect = EffectOfSome(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
             lnp.data_warning(effect, None, count)
 
     def describe(

@@ -3,8 +3,8 @@
 ``eliminate``
     Gaussian elimination with partial pivoting, of a matrix of ``n`` rows and ``n`` columns or more. The first ``n``
     columns become an upper triangle, whose diagonal's product is the determinant: of rows that are exchanged, one
-    changes its sign. The others become what solves the equations whose right sides they are. A column without a pivot
-    is left as it is, and has a zero on the diagonal.
+    changes its sign. Below it are the factors of the rows. The other columns become what solves the equations whose
+    right sides they are. A column without a pivot has a zero on the diagonal.
 ``cholesky``
     The lower triangle ``l`` with ``l @ l.conj().T``, of a Hermitian matrix whose lower triangle is read; zeros above. The
     diagonal of a matrix that is not positive definite has something that is not greater than 0.
@@ -22,10 +22,16 @@ from typing import Any
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__ = ["FACTORIZATIONS", "routine"]
+
+#: the first number of the metadata of loops along rows, and what their accesses are told
+GROUP = 30_000_000
+APART = f", !llvm.access.group !{GROUP}"
+#: the least number whose reciprocal is no infinity, by bits
+SMALLEST = {32: 2.0**-126, 64: 2.0**-1022}
 
 
 def routine(code: Code, op: str, dtype: DType) -> str:
@@ -48,8 +54,8 @@ class _Routine:
         self.real = dtypes.real_counterpart(dtype)
 
     @contextmanager
-    def loop(self, begin: str, end: str) -> Iterator[str]:
-        """``for i in range(begin, end)``."""
+    def loop(self, begin: str, end: str, *, over_rows: bool = False) -> Iterator[str]:
+        """``for i in range(begin, end)``; one ``over_rows`` goes along rows that are not the same."""
         code = self.code
         before, head, inside, done = code.current, code.label("loop"), code.label("do"), code.label("done")
         code.line(f"br label %{head}")
@@ -62,7 +68,17 @@ class _Routine:
         yield i
         following = code.op(f"add nuw nsw i64 {i}, 1")
         code.lines[at] = f"  {i} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
-        code.line(f"br label %{head}")
+        hint = ""
+        if over_rows:
+            code.require(
+                "along rows", f'!{GROUP} = distinct !{{}}\n!{GROUP + 1} = !{{!"llvm.loop.parallel_accesses", !{GROUP}}}'
+            )
+            number = GROUP + 2
+            while code.has(f"loop {number}"):
+                number += 1
+            code.require(f"loop {number}", f"!{number} = distinct !{{!{number}, !{GROUP + 1}}}")
+            hint = f", !llvm.loop !{number}"
+        code.line(f"br label %{head}{hint}")
         code.block(done)
 
     @contextmanager
@@ -88,11 +104,11 @@ class _Routine:
         index = code.op(f"add nuw nsw i64 {code.op(f'mul nuw nsw i64 {i}, %w')}, {j}")
         return code.op(f"getelementptr [{self.dtype.itemsize} x i8], ptr %m, i64 {index}")
 
-    def get(self, i: str, j: str) -> Value:
-        return scalars.load(self.code, self.place(i, j), self.dtype, "")
+    def get(self, i: str, j: str, told: str = "") -> Value:
+        return scalars.load(self.code, self.place(i, j), self.dtype, told)
 
-    def put(self, i: str, j: str, value: Value) -> None:
-        scalars.store(self.code, value, self.place(i, j), self.dtype, "")
+    def put(self, i: str, j: str, value: Value, told: str = "") -> None:
+        scalars.store(self.code, value, self.place(i, j), self.dtype, told)
 
     def apply(self, name: str, *args: Value) -> Any:
         return scalars.emit(self.code, name, list(args), self.dtype)
@@ -110,39 +126,60 @@ class _Routine:
 
 
 def _eliminate(r: _Routine) -> None:
+    """In LAPACK's steps (``getf2`` of OpenBLAS), column by column: a matrix that is singular but for rounding is found to be so there and here."""
     code, type_ = r.code, scalars.register_type(r.real)
     best, row = r.variable(type_), r.variable("i64")
-    with r.loop("0", "%n") as k:
-        below = r.after(k)
-        code.line(f"store {type_} {r.magnitude(r.get(k, k))}, ptr {best}")
-        code.line(f"store i64 {k}, ptr {row}")
+    total = r.variable(f"[{r.dtype.itemsize} x i8]")
+    with r.loop("0", "%n") as j:
+        with r.loop("1", "%n") as i:
+            scalars.store(code, scalars.constant(0, r.dtype), total, r.dtype, "")
+            with r.loop("0", extreme(code, "smin", i, j)) as k:
+                product = r.apply("mul", r.get(i, k), r.get(k, j))
+                so_far = scalars.load(code, total, r.dtype, "")
+                scalars.store(code, r.apply("add", so_far, product), total, r.dtype, "")
+            r.put(i, j, r.apply("sub", r.get(i, j), scalars.load(code, total, r.dtype, "")))
+        below = r.after(j)
+        code.line(f"store {type_} {r.magnitude(r.get(j, j))}, ptr {best}")
+        code.line(f"store i64 {j}, ptr {row}")
         with r.loop(below, "%n") as i:
-            size = r.magnitude(r.get(i, k))
+            size = r.magnitude(r.get(i, j))
             larger = code.op(f"fcmp ogt {type_} {size}, {code.op(f'load {type_}, ptr {best}')}")
             with r.when(larger):
                 code.line(f"store {type_} {size}, ptr {best}")
                 code.line(f"store i64 {i}, ptr {row}")
         other = code.op(f"load i64, ptr {row}")
-        with r.when(code.op(f"icmp ne i64 {other}, {k}")), r.loop(k, "%w") as j:
-            here, there = r.get(k, j), r.get(other, j)
-            r.put(k, j, there)
-            r.put(other, j, r.apply("neg", here))
-        pivot = r.get(k, k)
-        is_there = code.op(f"fcmp une {type_} {code.op(f'load {type_}, ptr {best}')}, 0.0")
-        with r.when(is_there), r.loop(below, "%n") as i:
-            factor = r.apply("div", r.get(i, k), pivot)
-            with r.loop(below, "%w") as j:
-                r.subtract_product(i, j, factor, r.get(k, j))
-    with r.when(code.op("icmp slt i64 %n, %w")), r.loop("0", "%n") as back:
-        last = code.op("sub nsw i64 %n, 1")
-        k = code.op(f"sub nsw i64 {last}, {back}")
-        with r.loop(r.after(k), "%n") as i:
-            factor = r.get(k, i)
+        with r.when(code.op(f"icmp ne i64 {other}, {j}")), r.loop("0", "%w") as k:
+            here, there = r.get(j, k), r.get(other, k)
+            r.put(j, k, there)
+            r.put(other, k, r.apply("neg", here))
+        pivot = r.get(j, j)
+        size = code.op(f"load {type_}, ptr {best}")
+        smallest = scalars.constant(SMALLEST[r.real.bits], r.real)
+        with r.when(code.op(f"fcmp uge {type_} {size}, {smallest}")):
+            reciprocal = r.apply("div", scalars.constant(1, r.dtype), pivot)
+            with r.loop(below, "%n") as i:
+                r.put(i, j, r.apply("mul", r.get(i, j), reciprocal))
+        tiny = code.op(f"fcmp olt {type_} {size}, {smallest}")
+        with r.when(code.op(f"and i1 {tiny}, {code.op(f'fcmp one {type_} {size}, 0.0')}")), r.loop(below, "%n") as i:
+            r.put(i, j, r.apply("div", r.get(i, j), pivot))
+    with r.when(code.op("icmp slt i64 %n, %w")):
+        with r.loop("1", "%n") as i, r.loop("0", i) as k:
+            _subtract_row(r, i, k)
+        with r.loop("0", "%n") as back:
+            i = code.op(f"sub nsw i64 {code.op('sub nsw i64 %n, 1')}, {back}")
+            with r.loop(r.after(i), "%n") as k:
+                _subtract_row(r, i, k)
+            pivot = r.get(i, i)
             with r.loop("%n", "%w") as j:
-                r.subtract_product(k, j, factor, r.get(i, j))
-        pivot = r.get(k, k)
-        with r.loop("%n", "%w") as j:
-            r.put(k, j, r.apply("div", r.get(k, j), pivot))
+                r.put(i, j, r.apply("div", r.get(i, j), pivot))
+
+
+def _subtract_row(r: _Routine, i: str, k: str) -> None:
+    """``m[i, n:] -= m[i, k] * m[k, n:]``."""
+    factor = r.get(i, k)
+    with r.loop("%n", "%w", over_rows=True) as j:
+        product = r.apply("mul", factor, r.get(k, j, APART))
+        r.put(i, j, r.apply("sub", r.get(i, j, APART), product), APART)
 
 
 def _cholesky(r: _Routine) -> None:

@@ -62,7 +62,7 @@ def eliminated(a):
     return made
 
 
-FACTORIZATIONS = {"eliminate": eliminated, "cholesky": np.linalg.cholesky}
+ROUTINES = {"sort": np.sort, "eliminate": eliminated, "cholesky": np.linalg.cholesky}
 
 
 class Interpreter:
@@ -132,8 +132,8 @@ class Interpreter:
                 axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
                 reduce = function_of(_COMBINES[s.op]).reduce
                 value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
-            if isinstance(s, nodes.Factor):
-                value = FACTORIZATIONS[s.op](value)
+            if isinstance(s, nodes.InPlace):
+                value = ROUTINES[s.op](value)
             if isinstance(s, nodes.Scan):
                 value = function_of(_COMBINES[s.op]).accumulate(
                     value, axis=nest.loops.index(s.along), dtype=value.dtype

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from tests.executors.llvm.loop_ir_interpreter import FACTORIZATIONS, function_of
+from tests.executors.llvm.loop_ir_interpreter import ROUTINES, function_of
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm.program.instructions import SHAPES, SLOTS
 from tnp.executors.llvm.program.integers import Int
@@ -208,12 +208,12 @@ class _Interpreter:
     def _copy(self, x, to, begin, count):
         ctypes.memmove(to, begin, int(count))
 
-    def _factor(self, x, place, n, width):
+    def _in_place(self, x, place, n, width):
         op, dtype, _ = x.info
         n, width = int(n), int(width)
         raw = (ctypes.c_char * (n * width * dtype.itemsize)).from_address(place)
         matrix = np.frombuffer(raw, dtype.name).reshape(n, width)
-        matrix[...] = FACTORIZATIONS[op](matrix)
+        matrix[...] = ROUTINES[op](matrix)
 
     def _check(self, x, ok, *values):
         if not ok:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.executors.llvm.loop_ir_interpreter import FACTORIZATIONS as INTERPRETED
+from tests.executors.llvm.loop_ir_interpreter import ROUTINES as INTERPRETED
 from tests.kernel_bounds import within_bounds
 from tnp.api import programs_of
 from tnp.executors import llvm
-from tnp.executors.llvm.factors import FACTORIZATIONS
+from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.target import MOST_ROWS
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
@@ -247,7 +247,7 @@ def test_errors_in_loops():
 
 def test_routines_are_interpreted():
     """What the interpreter of the loop IR takes the routines for is what NumPy computes."""
-    assert INTERPRETED.keys() == FACTORIZATIONS.keys()
+    assert INTERPRETED.keys() == ROUTINES.keys()
     a = matrices(4, "float64", 3)
     both = np.concatenate([a, a + 1], axis=-1)
     np.testing.assert_allclose(INTERPRETED["eliminate"](both)[..., 4:], np.linalg.solve(a, a + 1))

@@ -24,7 +24,6 @@ from tnp.executors.llvm.index import Index, Var
 __all__ = [
     "REDUCTIONS",
     "RULES",
-    "Factorization",
     "Graph",
     "Indices",
     "Lowering",
@@ -33,6 +32,7 @@ __all__ = [
     "Product",
     "Reduction",
     "Refused",
+    "Routine",
     "Scan",
     "Update",
     "View",
@@ -149,8 +149,8 @@ class Product(Reduction):
         self.in_panels = in_panels
 
 
-class Factorization(Node):
-    """``op``, one of :data:`~tnp.executors.llvm.factors.FACTORIZATIONS`, of the matrices in the last two dimensions."""
+class Routine(Node):
+    """``op``, one of :data:`~tnp.executors.llvm.routines.ROUTINES`, of the rows or matrices in the last dimensions."""
 
     def __init__(self, op: str, source: Node, *, position: int) -> None:
         super().__init__(op, source.shape, source.dtype, (source,), position=position)

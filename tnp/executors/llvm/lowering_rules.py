@@ -16,7 +16,7 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars, target
-from tnp.executors.llvm.graph import REDUCTIONS, RULES, Lowering, Node, Reduction, Rule, Scan, rule
+from tnp.executors.llvm.graph import REDUCTIONS, RULES, Lowering, Node, Reduction, Routine, Rule, Scan, rule
 
 __all__: list[str] = []
 
@@ -117,6 +117,28 @@ def _require(lowering: Lowering, output: TensorProxy, a: Node, condition: Node, 
     wrong = lowering.make("logical_not", condition.shape, dtypes.bool8, (condition,))
     lowering.refuse(wrong)
     return a
+
+
+def _is_short_sort(bsym: BoundSymbol) -> bool:
+    a, dim = bsym.args
+    n, dtype = a.shape[dim], a.dtype
+    if bsym.kwargs.get("descending") or type(n) is not int or not 0 < n <= target.SORTED_BY_INSERTION:
+        return False
+    return dtype.kind in "iuf" and scalars.supports("lt", (dtype, dtype))
+
+
+@rule("sort", checker=_is_short_sort)
+def _sort(lowering: Lowering, output: TensorProxy, a: Node, dim: int, **_: Any) -> Node:
+    """Short lines, each a row of its own."""
+    last = len(a.shape) - 1
+    if a.shape[dim] == 1:
+        return lowering.make("copy", a.shape, a.dtype, (a,))
+    order = [*(d for d in range(last + 1) if d != dim), dim]
+    rows = lowering.view(a, [a.shape[d] for d in order], lambda at: tuple(at[order.index(d)] for d in range(last + 1)))
+    lowering.position += 1
+    made = lowering.graph.add(Routine("sort", rows, position=lowering.position))
+    lines = lowering.view(made, a.shape, lambda at: tuple(at[d] for d in order))
+    return lowering.make("copy", a.shape, a.dtype, (lines,))
 
 
 def _is_short_search(bsym: BoundSymbol) -> bool:

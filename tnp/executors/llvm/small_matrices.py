@@ -13,7 +13,7 @@ from tnp.core import dtypes
 from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm.graph import Factorization, Indices, Lowering, Node, Product, rule
+from tnp.executors.llvm.graph import Indices, Lowering, Node, Product, Routine, rule
 from tnp.executors.llvm.index import Index
 from tnp.executors.llvm.target import MOST_ROWS, SMALL_PRODUCT
 
@@ -60,7 +60,7 @@ def _is_of_torch(bsym: BoundSymbol) -> bool:
 
 def _factored(lowering: Lowering, op: str, a: Node) -> Node:
     lowering.position += 1
-    return lowering.graph.add(Factorization(op, a, position=lowering.position))
+    return lowering.graph.add(Routine(op, a, position=lowering.position))
 
 
 def _diagonal(lowering: Lowering, a: Node) -> Node:

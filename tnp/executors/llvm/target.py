@@ -51,6 +51,10 @@ POLLED_COST, POLL_COST = 1 << 29, 1 << 27
 #: cache
 POLL_INSTRUCTIONS = 1 << 24
 
+#: so many elements are sorted one after the other
+SORTED_BY_INSERTION = 64
+#: elements of a line that a loop of the user's sorts itself
+MOST_SORTED = 1 << 12
 #: so many sorted elements are compared with what is looked for, one after the other
 SEARCHED = 64
 

@@ -20,7 +20,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Element,
     Entry,
     Expression,
-    Factor,
+    InPlace,
     Kernel,
     Load,
     Nest,
@@ -226,8 +226,8 @@ class _Renaming:
             return Scatter(buffer, at, value, s.adds, tuple(map(self._var, s.ordered)))
         if isinstance(s, Positions):
             return Positions(buffer, at, value, self._var(s.along))
-        if isinstance(s, Factor):
-            return Factor(buffer, at, s.op, value, (self._var(s.matrix[0]), self._var(s.matrix[1])))
+        if isinstance(s, InPlace):
+            return InPlace(buffer, at, s.op, value, tuple(map(self._var, s.inner)))
         if isinstance(s, Scan):
             return Scan(buffer, at, s.op, value, self._var(s.along))
         return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))

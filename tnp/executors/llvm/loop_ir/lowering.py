@@ -19,7 +19,6 @@ from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars, scatters, target
 from tnp.executors.llvm.graph import (
-    Factorization,
     Graph,
     Indices,
     Node,
@@ -27,6 +26,7 @@ from tnp.executors.llvm.graph import (
     Product,
     Reduction,
     Refused,
+    Routine,
     Scan,
     Update,
     View,
@@ -60,6 +60,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     c_strides,
 )
 from tnp.executors.llvm.loop_ir.placement import Placement, separate_outputs
+from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.sqrt_elision import compare_squares
 
 __all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "with_extents"]
@@ -68,7 +69,7 @@ __all__ = ["SCANS", "cost_of", "kernel_of", "lowered", "with_extents"]
 SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
 
 #: what has memory
-_STORED = (Reduction, Scan, Positions, Factorization, Update)
+_STORED = (Reduction, Scan, Positions, Routine, Update)
 
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
@@ -347,7 +348,7 @@ class _Lowering:
         """The dimensions of a domain as its elements lie in memory, outermost first."""
         if isinstance(node, Update) and node.lookups:
             return scatters.axes(node, self.strides)
-        if isinstance(node, Factorization):
+        if isinstance(node, Routine):  # rows lie behind each other
             return range(len(domain))
         like = node.target if isinstance(node, Update) else node.sources[0] if isinstance(node, Reduction) else node
         strides = self.strides.get(like)
@@ -366,7 +367,7 @@ class _Lowering:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [domain[d] for d in dims]
         if (
-            isinstance(node, (Scan, Positions, Factorization))
+            isinstance(node, (Scan, Positions, Routine))
             or (isinstance(node, Update) and node.lookups)
             or any(isinstance(s, nodes.ORDERED) for s in nest.statements)
         ):
@@ -394,9 +395,9 @@ class _Lowering:
             return nodes.Positions(
                 self.stored[node], (Index(),), self._element(node.sources[0], at), *at[0].variables()
             )
-        if isinstance(node, Factorization):
-            rows, columns = loops[-2:]
-            return nodes.Factor(self.stored[node], at, node.op, self._element(node.sources[0], at), (rows, columns))
+        if isinstance(node, Routine):
+            inner = tuple(loops[-ROUTINES[node.op].dims :])
+            return nodes.InPlace(self.stored[node], at, node.op, self._element(node.sources[0], at), inner)
         if isinstance(node, Scan):
             (along,) = at[node.dim].variables()
             return nodes.Scan(self.stored[node], at, SCANS[node.op], self._element(node.sources[0], at), along)

@@ -15,7 +15,7 @@ from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typ
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
-    Factor,
+    InPlace,
     Nest,
     Position,
     Positions,
@@ -277,8 +277,8 @@ class NestCode:
             return self._call(body, 1, [s.along.limit])
         if isinstance(s, Scatter):
             return self._scatter(s)
-        if isinstance(s, Factor):
-            return self._factor(s)
+        if isinstance(s, InPlace):
+            return self._in_place(s)
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]
@@ -300,14 +300,14 @@ class NestCode:
             ordered.scatter(body, s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
 
-    def _factor(self, s: Factor) -> Call:
-        """Factorizations of matrices, in parallel over the outermost loop."""
+    def _in_place(self, s: InPlace) -> Call:
+        """Rows or matrices, in parallel over the outermost loop."""
         body = Body(self)
-        outer = self.nest.loops[:-2]
+        outer = self.nest.loops[: -len(s.inner)]
         split = outer[:1]
         with body.split(outer, split):
-            ordered.factor(body, s)
-        size = [v.limit for v in s.matrix]
+            ordered.in_place(body, s)
+        size = [v.limit for v in s.inner]
         return self._call(body, split[0].limit if split else 1, [*(v.limit for v in outer[1:]), size[0], *size])
 
     def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:

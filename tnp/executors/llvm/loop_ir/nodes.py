@@ -34,7 +34,7 @@ __all__ = [
     "Element",
     "Entry",
     "Expression",
-    "Factor",
+    "InPlace",
     "Kernel",
     "Load",
     "Moments",
@@ -260,27 +260,27 @@ class Scatter(_Statement):
 
 
 @dataclass(frozen=True, eq=False)
-class Factor(_Statement):
-    """For each point of the other loops: ``buffer[at] = value`` over the loops ``matrix``, rows and columns, and then ``op``, one of
-    :data:`~tnp.executors.llvm.factors.FACTORIZATIONS`, of these elements in place. Alone in its nest."""
+class InPlace(_Statement):
+    """For each point of the other loops: ``buffer[at] = value`` over the loops ``inner``, of a row or a matrix, and then ``op``, one of
+    :data:`~tnp.executors.llvm.routines.ROUTINES`, of these elements in place. Alone in its nest."""
 
     buffer: Buffer
     at: tuple[Index, ...]
     op: str
     value: Expression
-    matrix: tuple[Var, Var]
+    inner: tuple[Var, ...]
 
 
-Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter | Factor"
+Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter | InPlace"
 #: statements that run in the order of loops
-ORDERED = (Scan, Positions, Scatter, Factor)
+ORDERED = (Scan, Positions, Scatter, InPlace)
 
 
 def order_of(s: Statement) -> tuple[Var, ...]:
     """The loops that a statement goes through in their order."""
     if isinstance(s, (Scan, Positions)):
         return (s.along,)
-    return s.ordered if isinstance(s, Scatter) else s.matrix if isinstance(s, Factor) else ()
+    return s.ordered if isinstance(s, Scatter) else s.inner if isinstance(s, InPlace) else ()
 
 
 @dataclass(eq=False)

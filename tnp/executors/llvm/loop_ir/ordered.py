@@ -1,4 +1,4 @@
-"""The code of statements whose loops run in order: scans, scatters, factorizations, and the positions at which a mask is true."""
+"""The code of statements whose loops run in order: scans, scatters, routines, and the positions at which a mask is true."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.core.dtypes import DType
 from tnp.core.reduction_table import REDUCTIONS
-from tnp.executors.llvm import factors, scalars
+from tnp.executors.llvm import routines, scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir.nodes import Factor, Positions, Scan, Scatter
+from tnp.executors.llvm.loop_ir.nodes import InPlace, Positions, Scan, Scatter
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["factor", "positions", "scan", "scan_rows", "scatter"]
+__all__ = ["in_place", "positions", "scan", "scan_rows", "scatter"]
 
 
 def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
@@ -63,14 +63,14 @@ def scatter(body: Body, s: Scatter) -> None:
     body.store(s.buffer, s.at, value)
 
 
-def factor(body: Body, s: Factor) -> None:
-    """A matrix is written row by row, and factored."""
-    code, (rows, columns) = body.code, s.matrix
-    n, width = (body.head.size(v.limit) for v in s.matrix)
-    with body.loop(rows, "0", n), body.loop(columns, "0", width):
+def in_place(body: Body, s: InPlace) -> None:
+    """A row or a matrix is written, and a routine called for it."""
+    code = body.code
+    n, width = [*(body.head.size(v.limit) for v in s.inner), "1"][:2]
+    with body.nested([(v, v.limit) for v in s.inner]):
         body.store(s.buffer, s.at, body.value(s.value))
-    first = body.address(s.buffer, (*s.at[:-2], Index(), Index()))
-    code.line(f"call void {factors.routine(code, s.op, s.buffer.dtype)}(ptr {first}, i64 {n}, i64 {width})")
+    first = body.address(s.buffer, (*s.at[: -len(s.inner)], *[Index()] * len(s.inner)))
+    code.line(f"call void {routines.routine(code, s.op, s.buffer.dtype)}(ptr {first}, i64 {n}, i64 {width})")
 
 
 def positions(body: Body, s: Positions) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tnp.executors.llvm.graph import (
-    Factorization,
     Graph,
     Node,
     Positions,
     Reduction,
+    Routine,
     Scan,
     Update,
     first_version,
@@ -76,7 +76,7 @@ class Placement:
             if (
                 node in seen
                 or node.position >= update.position
-                or isinstance(node, (Reduction, Scan, Positions, Factorization, Update))
+                or isinstance(node, (Reduction, Scan, Positions, Routine, Update))
             ):
                 continue
             seen.add(node)

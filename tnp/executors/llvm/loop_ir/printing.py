@@ -14,7 +14,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Element,
     Entry,
     Expression,
-    Factor,
+    InPlace,
     Kernel,
     Load,
     Moments,
@@ -148,7 +148,7 @@ class _Writer:
         place, value = f"{s.buffer.name}[{self._at(s.at)}]", self.texts[id(s.value)]
         if isinstance(s, Positions):
             return f"{s.buffer.name} = {s.along} where {value}"
-        if isinstance(s, Factor):
+        if isinstance(s, InPlace):
             return f"{place} = {s.op} {value}"
         if isinstance(s, Scan):
             return f"{place} = {s.op} up to {s.along} of {value}"

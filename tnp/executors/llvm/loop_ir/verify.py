@@ -17,7 +17,6 @@ from tnp.core.elementwise_table import by_name
 from tnp.core.errors import TraceCheckError
 from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
-from tnp.executors.llvm.factors import FACTORIZATIONS
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
 from tnp.executors.llvm.loop_ir.dependence import (
@@ -41,7 +40,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Convert,
     Element,
     Expression,
-    Factor,
+    InPlace,
     Kernel,
     Load,
     Moments,
@@ -62,6 +61,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     statements_of,
 )
 from tnp.executors.llvm.loop_ir.printing import show
+from tnp.executors.llvm.routines import ROUTINES
 
 __all__ = ["verify"]
 
@@ -218,10 +218,12 @@ class _Verifier:
         elif isinstance(s, Scan):
             _check(s.op in _REDUCTIONS and bool(_REDUCTIONS[s.op].scan), f"there are no partial results of {s.op}")
             _check(s.along in loops, f"{name} is scanned along a loop that is not there")
-        elif isinstance(s, Factor):
-            _check(s.op in FACTORIZATIONS and s.buffer.dtype.kind in "fc", f"{s.op} of {s.buffer.dtype}")
-            is_matrix = tuple(loops[-2:]) == s.matrix and s.at[-2:] == tuple(map(Index.of, s.matrix))
-            _check(is_matrix and s.buffer.strides is None, f"{name} is no array of matrices")
+        elif isinstance(s, InPlace):
+            _check(s.op in ROUTINES and s.buffer.dtype.kind in ROUTINES[s.op].takes, f"{s.op} of {s.buffer.dtype}")
+            dims = len(s.inner)
+            is_whole = tuple(loops[-dims:]) == s.inner and s.at[-dims:] == tuple(map(Index.of, s.inner))
+            is_row_major = s.buffer.strides is None and dims == ROUTINES[s.op].dims
+            _check(is_whole and is_row_major, f"{name} is no array of rows or matrices")
         if isinstance(s, Scatter):
             _check(set(s.ordered) <= set(loops), f"{name} is scattered in the order of loops that are not there")
             for i in s.at:

@@ -11,7 +11,7 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, While, constant, whole_number
@@ -28,7 +28,7 @@ from tnp.executors.llvm.program.numbers import (
 )
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import do_not_fit, from_end, require_equal, take_one
+from tnp.executors.llvm.program.views import do_not_fit, from_end, moved, require_equal, take_one
 
 __all__ = ["element_index"]
 
@@ -340,6 +340,25 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
         return a.element(p, (*at[:dim], i, *at[dim + rank :]))
 
     return Thunk(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
+
+
+@rule("sort")
+def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool = False, **options: Any) -> Array:
+    """Lines in order, each in memory as a row."""
+    dtype = a.dtype
+    if dtype.kind not in "iuf" or descending or a.shape[dim].high > target.MOST_SORTED:
+        raise Refused(f"a sort of {dtype}, or of many")
+    rest = [d for d in range(len(a.shape)) if d != dim]
+    order = [*rest, dim]
+    rows = p.temporary([a.shape[d] for d in order], dtype)
+    lines = moved(rows, a.shape, lambda at: tuple(at[d] for d in order))
+    assert isinstance(lines, StridedView)
+    p.fill(lines, a)
+    n = a.shape[dim]
+    with p.loops([a.shape[d] for d in rest]) as at:
+        first = p.code.address(rows.memory.pointer, rows.where((*at, ZERO)))
+        p.code.do("in_place", first, n, ONE, info=("sort", dtype, 8 * max(1, n.high)))
+    return lines
 
 
 @rule("searchsorted")

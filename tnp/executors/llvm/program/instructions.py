@@ -10,9 +10,9 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.factors import routine
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Block, Cell, Constant, Instruction, Register
+from tnp.executors.llvm.routines import routine
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__ = [
@@ -268,9 +268,9 @@ def _copy(w: Writer, x: Instruction) -> None:
     w.code.line(f"call void {memcpy}(ptr {to}, ptr {begin}, i64 {count}, i1 false)")
 
 
-@_writes("factor")
-def _factor(w: Writer, x: Instruction) -> None:
-    """A matrix in place, of some rows and columns."""
+@_writes("in_place")
+def _in_place(w: Writer, x: Instruction) -> None:
+    """A routine for a matrix of some rows and columns, or for a row, in place."""
     op, dtype, _ = x.info
     place, n, width = map(w.operand, x.args)
     w.code.line(f"call void {routine(w.code, op, dtype)}(ptr {place}, i64 {n}, i64 {width})")
@@ -292,7 +292,7 @@ def weight(x: Instruction) -> float:
     """What an instruction counts: about how many of LLVM's it is."""
     if x.op == "apply":
         return float(max(1, scalars.cost(*x.info)))
-    if x.op == "factor":
+    if x.op == "in_place":
         return float(x.info[2])
     if x.op == "call":  # it takes as long as may go by between two polls
         return float(target.POLL_INSTRUCTIONS)

@@ -191,7 +191,7 @@ def _parts(p: Program, loop: Loop, uses: Counter[Register | Cell]) -> Parts | No
     if not loop.of_elements and any(x.op == "break" for x in _of_its_own(loop.body)):
         return None
     for x in instructions_in(loop.body):
-        if x.op in ("call", "decline", "factor"):
+        if x.op in ("call", "decline", "in_place"):
             return None  # a library has threads of its own
         parts.may_fail = parts.may_fail or x.op == "check"
     made = _made_in(loop)

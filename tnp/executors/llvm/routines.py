@@ -1,5 +1,7 @@
-"""Factorizations of small matrices, as functions of LLVM IR that work in place.
+"""Routines for rows and small matrices: functions of LLVM IR that work in place.
 
+``sort``
+    A row in order, NaN last: by insertion, of long rows first of elements that are far apart (Shell's sort).
 ``eliminate``
     Gaussian elimination with partial pivoting, of a matrix of ``n`` rows and ``n`` columns or more. The first ``n``
     columns become an upper triangle, whose diagonal's product is the determinant: of rows that are exchanged, one
@@ -15,8 +17,9 @@ of nanoseconds. Results differ in the last bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from tnp.core import dtypes
@@ -25,7 +28,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.scalars.registers import Value
 
-__all__ = ["FACTORIZATIONS", "routine"]
+__all__ = ["ROUTINES", "Row", "routine"]
 
 #: the first number of the metadata of loops along rows, and what their accesses are told
 GROUP = 30_000_000
@@ -35,11 +38,12 @@ SMALLEST = {32: 2.0**-126, 64: 2.0**-1022}
 
 
 def routine(code: Code, op: str, dtype: DType) -> str:
-    """The name of the function ``void f(ptr matrix, i64 rows, i64 columns)``, which the module of ``code`` has now."""
+    """The name of the function ``void f(ptr first, i64 rows, i64 columns)``, which the module of ``code`` has now; of a row, ``f(first,
+    length, 1)``."""
     name = f"@{op}.{dtype.name}"
     if not code.has(name):
         made = _Routine(code, dtype)
-        FACTORIZATIONS[op](made)
+        ROUTINES[op].write(made)
         made.code.line("ret void")
         code.require(name, f"define internal void {name}(ptr %m, i64 %n, i64 %w) #0 {{\nentry:\n{made.code.text()}\n}}")
     return name
@@ -90,6 +94,19 @@ class _Routine:
         yield
         code.line(f"br label %{onward}")
         code.block(onward)
+
+    @contextmanager
+    def while_(self, condition: Callable[[], str]) -> Iterator[None]:
+        """``while condition()``."""
+        code = self.code
+        head, inside, done = code.label("while"), code.label("do"), code.label("done")
+        code.line(f"br label %{head}")
+        code.block(head)
+        code.line(f"br i1 {condition()}, label %{inside}, label %{done}")
+        code.block(inside)
+        yield
+        code.line(f"br label %{head}")
+        code.block(done)
 
     def variable(self, type_: str) -> str:
         """The place of a variable."""
@@ -200,4 +217,55 @@ def _cholesky(r: _Routine) -> None:
             r.put(j, i, zero)
 
 
-FACTORIZATIONS = {"eliminate": _eliminate, "cholesky": _cholesky}
+def _sort(r: _Routine) -> None:
+    code = r.code
+    gap, place = r.variable("i64"), r.variable("i64")
+    code.line(f"store i64 1, ptr {gap}")
+    with r.while_(lambda: code.op(f"icmp slt i64 {code.op(f'mul i64 {_value(code, gap)}, 9')}, %n")):
+        larger = code.op(f"mul i64 {_value(code, gap)}, 3")
+        code.line(f"store i64 {code.op(f'add i64 {larger}, 1')}, ptr {gap}")
+    with r.while_(lambda: code.op(f"icmp sgt i64 {_value(code, gap)}, 0")):
+        step = _value(code, gap)
+        with r.loop(step, "%n") as i:
+            x = r.get(i, "0")
+            code.line(f"store i64 {i}, ptr {place}")
+
+            def goes_on(step: str = step, x: Value = x) -> str:
+                """Whether there is an element before this place, which is behind ``x``. The first is compared with itself."""
+                at = _value(code, place)
+                inside = code.op(f"icmp sge i64 {at}, {step}")
+                before = code.op(f"select i1 {inside}, i64 {code.op(f'sub i64 {at}, {step}')}, i64 0")
+                return code.op(f"and i1 {inside}, {_is_less(r, x, r.get(before, '0'))}")
+
+            with r.while_(goes_on):
+                at = _value(code, place)
+                before = code.op(f"sub i64 {at}, {step}")
+                r.put(at, "0", r.get(before, "0"))
+                code.line(f"store i64 {before}, ptr {place}")
+            r.put(_value(code, place), "0", x)
+        code.line(f"store i64 {code.op(f'udiv i64 {step}, 3')}, ptr {gap}")
+
+
+def _value(code: Code, place: str) -> str:
+    return code.op(f"load i64, ptr {place}")
+
+
+def _is_less(r: _Routine, a: Value, b: Value) -> str:
+    less = str(r.apply("lt", a, b))
+    if r.dtype.kind != "f":
+        return less
+    is_nan, nan_behind = r.apply("isnan", a), r.apply("isnan", b)
+    number = r.code.op(f"xor i1 {is_nan}, true")
+    return r.code.op(f"or i1 {less}, {r.code.op(f'and i1 {number}, {nan_behind}')}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: what writes a routine, of how many dimensions, and the kinds of dtypes that it takes."""
+
+    write: Callable[[_Routine], None]
+    dims: int
+    takes: str
+
+
+ROUTINES = {"sort": Row(_sort, 1, "iuf"), "eliminate": Row(_eliminate, 2, "fc"), "cholesky": Row(_cholesky, 2, "fc")}

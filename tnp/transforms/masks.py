@@ -284,7 +284,7 @@ def _with_count(attempt: _Attempt, b: BoundSymbol) -> None:
         if b.sym is prims.convert_element_type and b.output.dtype is dtypes.int64:
             ones = _ones(attempt, attempt.lengths[b.args[0].name])
             attempt.emit_into(b.output, prims.sum, ones, tuple(range(ones.ndim)))
-        elif b.output.dtype in (dtypes.float32, dtypes.float64) and b.sym.name in rows:
+        elif b.output.dtype in (dtypes.float32, dtypes.float64) and rows.get(b.sym.name) is not None:
             args = [_counted(attempt, x, b.output) for x in b.args]
             attempt.emit_into(b.output, b.sym, *args, **b.kwargs)
         else:

@@ -281,6 +281,8 @@ def _with_count(attempt: _Attempt, b: BoundSymbol) -> None:
     """An operation that reads how many there are: of a 0-d array, if a fuser takes that, so that the program need not wait for a number."""
     made = len(attempt.made)
     try:
+        if not isinstance(b.output, TensorProxy):
+            raise _Gather
         if b.sym is prims.convert_element_type and b.output.dtype is dtypes.int64:
             ones = _ones(attempt, attempt.lengths[b.args[0].name])
             attempt.emit_into(b.output, prims.sum, ones, tuple(range(ones.ndim)))

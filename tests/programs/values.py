@@ -122,7 +122,7 @@ def sweeps_that_report(A, b, sweeps):
             logger.debug("sweep %d: %g", k, residual)
             print("sweep %3d: %.2e" % (k, residual))  # noqa: UP031
     assert time.perf_counter() >= began
-    return x, residual
+    return x, residual < 1e-3
 
 
 # Programs that are compiled for values

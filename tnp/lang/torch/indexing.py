@@ -103,6 +103,9 @@ def embedding(
         raise NeedsOpaque("an embedding that is renormalised")
     if scale_grad_by_freq or sparse:
         raise NeedsOpaque("an embedding with another gradient")
+    rows = weight.shape[0]
+    if padding_idx is not None and not (type(padding_idx) is type(rows) is int and -rows <= padding_idx < rows):
+        raise NeedsOpaque("an embedding whose padding may be refused")
     return prims.take(weight, not_negative(input), 0)
 
 

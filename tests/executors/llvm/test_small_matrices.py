@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import tnp
 from tests.executors.llvm.loop_ir_interpreter import ROUTINES as INTERPRETED
@@ -165,6 +166,33 @@ def test_an_error_leaves_arguments_as_they_were():
         with pytest.raises(np.linalg.LinAlgError):
             f(np.zeros((2, 2)), out)
     assert np.array_equal(eager, native)
+
+
+TRIANGULAR = {
+    "upper": lambda a, b: linalg.solve_triangular(a, b) * 2,
+    "lower": lambda a, b: linalg.solve_triangular(a, b, lower=True) * 2,
+    "transposed": lambda a, b: linalg.solve_triangular(a, b, trans=1) * 2,
+    "unit diagonal": lambda a, b: linalg.solve_triangular(a, b, unit_diagonal=True, lower=True) * 2,
+    "factored": lambda a, b: linalg.cho_solve(linalg.cho_factor(definite(a)), b) * 2,
+}
+
+
+@pytest.mark.parametrize("name", TRIANGULAR)
+def test_triangles(name):
+    function = TRIANGULAR[name]
+    for n in (1, 2, 5):
+        a = np.random.default_rng(n).random((n, n)) + n * np.eye(n)
+        for b in (a[:, :1] + 1, a[0].copy()):
+            jitted = tnp.jit(function)
+            assert_close(jitted(a, b), function(a, b))
+            assert runs_natively(jitted)
+    a[1, 1] = 0 if name != "factored" else np.nan
+    for f in (function, jitted):
+        if name == "unit diagonal":
+            assert_close(f(a, b), function(a, b))
+        else:
+            with pytest.raises((np.linalg.LinAlgError, ValueError)):
+                f(a, b)
 
 
 def kalman(zs, x, P, F, Q, H, R):

@@ -107,14 +107,34 @@ def _solve(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
     return _solved(lowering, a, b)
 
 
+def _rows_and_columns(lowering: Lowering, a: Node) -> tuple[Node, Node]:
+    """The numbers of each element's row and column."""
+    numbers = lowering.make("iota", (a.shape[-1],), dtypes.int64, (0, 1))
+    row = lowering.view(numbers, a.shape, lambda at: (at[-2],), repeats=True, whole=True)
+    return row, lowering.view(numbers, a.shape, lambda at: (at[-1],), repeats=True, whole=True)
+
+
 @rule("inv", checker=_is_small)
 def _inv(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
-    n = a.shape[-1]
-    numbers = lowering.make("iota", (n,), dtypes.int64, (0, 1))
-    row = lowering.view(numbers, a.shape, lambda at: (at[-2],), repeats=True, whole=True)
-    column = lowering.view(numbers, a.shape, lambda at: (at[-1],), repeats=True, whole=True)
-    on_diagonal = lowering.make("eq", a.shape, dtypes.bool8, (row, column))
+    on_diagonal = lowering.make("eq", a.shape, dtypes.bool8, _rows_and_columns(lowering, a))
     return _solved(lowering, a, lowering.make("convert_element_type", a.shape, a.dtype, (on_diagonal,)))
+
+
+@rule("triangular_solve", checker=_is_small)
+def _triangular_solve(
+    lowering: Lowering, output: TensorProxy, a: Node, b: Node, *, upper: bool = False, transpose: bool = False,
+    unit: bool = False,
+) -> Node:  # fmt: skip
+    """The other triangle is not read. Without a pivot, what comes of it is LAPACK's choice."""
+    row, column = _rows_and_columns(lowering, a)
+    kept = lowering.make("le" if upper else "ge", a.shape, dtypes.bool8, (row, column))
+    triangle = lowering.make("where", a.shape, a.dtype, (kept, a, 0))
+    if unit:
+        on_diagonal = lowering.make("eq", a.shape, dtypes.bool8, (row, column))
+        triangle = lowering.make("where", a.shape, a.dtype, (on_diagonal, 1, triangle))
+    if transpose:
+        triangle = lowering.view(triangle, a.shape, lambda at: (*at[:-2], at[-1], at[-2]), whole=True)
+    return _solved(lowering, triangle, b)
 
 
 @rule("det", checker=lambda b: b.args[0].dtype.kind == "f" and _is_small(b))

@@ -9,7 +9,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array, promote
-from tnp.lang.scipy.linalg.operands import MAY_RAISE, covered, finite, flag
+from tnp.lang.scipy.linalg.operands import MAY_RAISE, covered, finite, flag, is_single
 from tnp.lang.scipy.registry import scipysymbol
 
 __all__ = ["block_diag", "circulant", "hankel", "norm", "toeplitz"]
@@ -18,7 +18,8 @@ __all__ = ["block_diag", "circulant", "hankel", "norm", "toeplitz"]
 @scipysymbol("linalg.norm", tags=MAY_RAISE)
 def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: Any = False, check_finite: Any = True) -> Any:
     """The norm of a vector or a matrix: a Python float where SciPy calls BLAS or LAPACK for it, else a NumPy scalar or an array."""
-    a, order = finite(as_array(a), check_finite), plain(ord)
+    a = as_array(a)
+    a, order = finite(a, check_finite, called=is_single(a)), plain(ord)
     found = lnp.linalg.norm(a, order, axis, flag(keepdims))
     in_blas = (
         a.dtype in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)

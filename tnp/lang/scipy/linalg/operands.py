@@ -46,10 +46,20 @@ _finite = own_call("asarray_chkfinite", np.asarray_chkfinite, lambda a: TensorPr
 _finite.pulls_back = lambda cotangents, wanted, args, kwargs: cotangents
 
 
-def finite(a: TensorProxy, check_finite: Any) -> TensorProxy:
-    """``a``. Raises ``ValueError`` at run time for numbers that are not finite."""
-    made: TensorProxy = _finite(a) if flag(check_finite) and a.dtype.kind in "fc" else a
+def finite(a: TensorProxy, check_finite: Any, *, called: bool = False) -> TensorProxy:
+    """``a``. Raises ``ValueError`` at run time for numbers that are not finite. With ``called`` it is a call, which no region has: of SciPy's
+    functions that warn of ill-conditioned matrices."""
+    if not flag(check_finite) or a.dtype.kind not in "fc":
+        return a
+    made: TensorProxy = (
+        _finite(a) if called else prims.require(a, clang.isfinite(a), ValueError, "array must not contain infs or NaNs")
+    )
     return made
+
+
+def is_single(a: TensorProxy) -> bool:
+    """Whether SciPy computes in single precision, and gives double: its rounding can be seen."""
+    return a.dtype.kind in "fc" and dtypes.real_counterpart(a.dtype).bits < 64
 
 
 def flag(x: Any) -> bool:
@@ -57,12 +67,12 @@ def flag(x: Any) -> bool:
     return bool(pyval(x))
 
 
-def matrix(x: Any, check_finite: Any, *, square: bool = False) -> TensorProxy:
+def matrix(x: Any, check_finite: Any, *, square: bool = False, called: bool = False) -> TensorProxy:
     """``x`` as a stack of matrices. Other arrays are SciPy's business."""
     a = as_array(x)
     covered(a.ndim >= 2)
     covered(not square or sizes.equal(a.shape[-1], a.shape[-2]) is True)
-    return finite(a, check_finite)
+    return finite(a, check_finite, called=called)
 
 
 def triangle(a: TensorProxy, *, lower: bool, strictly: bool = False) -> TensorProxy:

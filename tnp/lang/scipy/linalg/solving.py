@@ -20,6 +20,7 @@ from tnp.lang.scipy.linalg.operands import (
     dtype_of,
     finite,
     flag,
+    is_single,
     like,
     matrix,
     mirrored,
@@ -52,7 +53,7 @@ def solve(
     Raises ``LinAlgError`` at run time for singular matrices.
     """
     covered(assume_a in _STRUCTURES)
-    a, b = matrix(a, check_finite, square=True), finite(as_array(b), check_finite)
+    a, b = matrix(a, check_finite, square=True, called=True), finite(as_array(b), check_finite)
     covered(b.ndim >= 1 and not (flag(transposed) and a.dtype.kind == "c"))
     columns = as_columns(b)
     covered(sizes.equal(a.shape[-1], columns.shape[-2]) is True)
@@ -118,7 +119,7 @@ def inv(
 ) -> TensorProxy:
     """The inverse of each matrix. Raises ``LinAlgError`` at run time for singular ones."""
     covered(assume_a in _STRUCTURES)
-    a = matrix(a, check_finite, square=True)
+    a = matrix(a, check_finite, square=True, called=True)
     made: TensorProxy = prims.inv(_STRUCTURES[assume_a](clang.convert(a, dtype_of("linalg.inv", a)), flag(lower)))
     return made
 
@@ -126,7 +127,7 @@ def inv(
 @scipysymbol("linalg.det", tags=MAY_RAISE)
 def det(a: Any, overwrite_a: Any = False, check_finite: Any = True) -> TensorProxy:
     """The determinant of each matrix, in double precision."""
-    a = matrix(a, check_finite, square=True)
+    a = matrix(a, check_finite, square=True, called=is_single(as_array(a)))
     made: TensorProxy = prims.det(clang.convert(a, dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64))
     return made
 

@@ -83,3 +83,20 @@ def test_nan_in_loops():
     x[[3, 30, 31]] = np.nan
     for function in (median_filter, ordered_prefixes):
         assert_same(tnp.jit(function)(x, np.zeros(50)), function(x, np.zeros(50)))
+
+
+def partitioned(x, y):
+    x.partition(2)
+    for i in range(2):
+        y[i] = np.partition(y[i], 1)
+    return np.partition(x, 3) * 2
+
+
+def test_partitions_are_numpys():
+    """The elements beside the one that is in its place are in NumPy's order."""
+    r = np.random.default_rng(0)
+    for _ in range(5):
+        x, y = r.permutation(20.0), r.random((2, 9))
+        args = [(x.copy(), y.copy()) for _ in range(2)]
+        assert_same(tnp.jit(partitioned)(*args[0]), partitioned(*args[1]))
+        assert_same(args[0], args[1])

@@ -122,14 +122,19 @@ def _require(lowering: Lowering, output: TensorProxy, a: Node, condition: Node, 
 def _is_short_sort(bsym: BoundSymbol) -> bool:
     a, dim = bsym.args
     n, dtype = a.shape[dim], a.dtype
-    if bsym.kwargs.get("descending") or type(n) is not int or not 0 < n <= target.SORTED_BY_INSERTION:
+    if (
+        bsym.kwargs.get("descending")
+        or bsym.kwargs.get("stable")
+        or type(n) is not int
+        or not 0 < n <= target.SORTED_BY_INSERTION
+    ):
         return False
     return dtype.kind in "iuf" and scalars.supports("lt", (dtype, dtype))
 
 
 @rule("sort", checker=_is_short_sort)
 def _sort(lowering: Lowering, output: TensorProxy, a: Node, dim: int, **_: Any) -> Node:
-    """Short lines, each a row of its own."""
+    """Short lines, each a row of its own. Shell's sort is not stable, which zeros of both signs show."""
     last = len(a.shape) - 1
     if a.shape[dim] == 1:
         return lowering.make("copy", a.shape, a.dtype, (a,))

@@ -79,7 +79,9 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     a, at = _line(a, axis)
     _check_kth(a, at, kth)
     _check_partition(kind, order)
-    return prims.sort(a, at)
+    return prims.sort(
+        a, at, stable=True
+    )  # which no native code takes: the other elements would be in another order than NumPy's
 
 
 @npsymbol(method="argpartition")

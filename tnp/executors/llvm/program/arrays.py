@@ -343,10 +343,10 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
 
 
 @rule("sort")
-def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool = False, **options: Any) -> Array:
+def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool = False, stable: bool = False) -> Array:
     """Lines in order, each in memory as a row."""
     dtype = a.dtype
-    if dtype.kind not in "iuf" or descending or a.shape[dim].high > target.MOST_SORTED:
+    if dtype.kind not in "iuf" or descending or stable or a.shape[dim].high > target.MOST_SORTED:
         raise Refused(f"a sort of {dtype}, or of many")
     rest = [d for d in range(len(a.shape)) if d != dim]
     order = [*rest, dim]

@@ -98,7 +98,7 @@ class Index:
         self.constant = constant
         self.terms = {a: c for a, c in terms.items() if c} if terms else {}
         #: whether all atoms are loop variables
-        self.is_affine = _VARIABLES.issuperset(map(type, self.terms))
+        self.is_affine = not terms or _VARIABLES.issuperset(map(type, self.terms))
         self._hash: int | None = None
 
     @classmethod
@@ -110,8 +110,18 @@ class Index:
             return cls(0, {x: 1}) if x.limit != 1 else cls()
         return cls(x)
 
+    def _with(self, constant: int) -> Index:
+        """The same with another constant."""
+        made = Index(constant)
+        made.terms, made.is_affine = self.terms, self.is_affine
+        return made
+
     def __add__(self, other: Any) -> Index:
         other = Index.of(other)
+        if not other.terms:
+            return self._with(self.constant + other.constant)
+        if not self.terms:
+            return other._with(self.constant + other.constant)
         terms = dict(self.terms)
         for atom, c in other.terms.items():
             terms[atom] = terms.get(atom, 0) + c
@@ -121,6 +131,8 @@ class Index:
         return self + Index.of(other) * -1
 
     def __mul__(self, factor: int) -> Index:
+        if not self.terms:
+            return Index(self.constant * factor)
         return Index(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
 
     def __eq__(self, other: object) -> bool:

@@ -74,14 +74,14 @@ def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
     """How many outer loops a nest can share with an earlier one, and gains from."""
     if any(isinstance(s, ORDERED) for s in (*statements_of(earlier), *nest.statements)):
         return 0
-    if not set().union(*touched(statements_of(earlier))) & set().union(*touched(statements_of(nest))):
+    most = max(len(earlier.loops), len(nest.loops))
+    counts = (
+        [len(earlier.loops)] if isinstance(earlier, Rows) else [n for n in range(len(earlier.loops), 0, -1) if n < most]
+    )
+    counts = [n for n in counts if n <= len(nest.loops)]
+    if not counts or not set().union(*touched(statements_of(earlier))) & set().union(*touched(nest.statements)):
         return 0
-    counts = [len(earlier.loops)] if isinstance(earlier, Rows) else range(len(earlier.loops), 0, -1)
-    for count in counts:
-        inner = isinstance(earlier, Rows) or count < max(len(earlier.loops), len(nest.loops))
-        if inner and count <= len(nest.loops) and _may_share(earlier, nest, count):
-            return count
-    return 0
+    return next((n for n in counts if _may_share(earlier, nest, n)), 0)
 
 
 def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:

@@ -69,6 +69,8 @@ class NestCode:
         self.statements: list[Statement] = list(statements_of(nest))
         self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
         self.inner: list[Var] = []
+        #: the words of the frame of a function that several nests share
+        self.words: dict[Any, int] | None = None
         self.over: set[Var] = set(nest.reduced) if isinstance(nest, Nest) else set()
         #: loops that are one, by the variable of the innermost, with their number of iterations
         apart = 1 if keeps_first else 0
@@ -122,6 +124,19 @@ class NestCode:
     def cost(self) -> int:
         """Additions of one point."""
         return cost_of(self.statements)
+
+    @property
+    def is_one_function(self) -> bool:
+        """Whether :meth:`calls` gives one :class:`Call`, of a function that needs no memory of its own."""
+        kinds = [var in self.over for var, _ in self.runs]
+        if self.scans or not all(kinds):
+            return not self.scans and (not any(kinds) or kinds[-1])
+        return not kinds or self._is_alone(Function(self.module))
+
+    def _is_alone(self, function: Function) -> bool:
+        """Whether a reduction over all loops is one block."""
+        (_, count), *others = self.runs
+        return isinstance(count, int) and self._blocks(function, count, others)[1] == "1"
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
         """The functions, and their calls."""
@@ -188,7 +203,7 @@ class NestCode:
         """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
         (_, count), *others = self.runs
         body = Body(self)
-        if isinstance(count, int) and self._blocks(body.head, count, others)[1] == "1":
+        if self._is_alone(body.head):
             body.reset()
             body.points(self.runs)
             body.keep()
@@ -221,10 +236,9 @@ class NestCode:
         ending.keep()
         yield self._alone(ending)
 
-    def _alone(self, body: Body) -> Callable[[Function], None]:
+    def _alone(self, body: Body) -> Call:
         """The call of a function that is not in parallel."""
-        name = body.finish()
-        return lambda function: function.code.line(f"call void @{name}(ptr %ctx, i64 0, i64 1)")
+        return Call(body.finish(), 1, 1)
 
     def _blocks(self, function: Function, count: Any, others: Sequence[tuple[Var, Any]]) -> tuple[str, str]:
         """The iterations of a block, and how many blocks there are."""

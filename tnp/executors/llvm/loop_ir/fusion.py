@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.dependence import conflict, may_share_a_point, may_share_loops, touched
@@ -219,15 +220,11 @@ class _Renaming:
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)
         buffer, at = self._at(s.buffer, s.at)
-        if isinstance(s, Store):
-            return Store(buffer, at, value)
-        if isinstance(s, Scatter):
-            return Scatter(buffer, at, value, s.adds, tuple(map(self._var, s.ordered)))
-        if isinstance(s, Positions):
-            return Positions(buffer, at, value, self._var(s.along))
-        if isinstance(s, Scan):
-            return Scan(buffer, at, s.op, value, self._var(s.along))
-        return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))
+        loops: dict[str, Any] = {"along": self._var(s.along)} if isinstance(s, (Scan, Positions)) else {}
+        if isinstance(s, (Reduce, Scatter)):
+            name = "over" if isinstance(s, Reduce) else "ordered"
+            loops[name] = tuple(map(self._var, getattr(s, name)))
+        return replace(s, buffer=buffer, at=at, value=value, **loops)
 
     def _expression(self, x: Expression) -> Expression:
         if id(x) not in self._made:

@@ -18,6 +18,7 @@ from tnp.capture.control_flow.maybe_unbound import UNBOUND, TracedMaybe
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
@@ -323,6 +324,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
         return value
     if x.storage in inputs.subclassed and not x.scalar:
         raise NeedsEager("it returns a memmap, or a view of one")
+    if x.storage.listed and not x.scalar:
+        raise ReadsVarying(x.storage.listed)
     if x.storage in inputs.captured and not x.scalar:
         raise NeedsEager("it returns a view of an array that was not made by a function that tnp traces")
     if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:

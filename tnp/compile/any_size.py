@@ -49,15 +49,22 @@ def trace_for_any_size(
 
     def traced() -> Captured:
         while True:
-            varying.texts.clear()
+            varying.late.clear()
+            varying.growing.clear()
             try:
                 return trace_it()
             except ReadsVarying as read:
-                varying.specialize(read.description, None)
-            except NeedsEager:
-                if not varying.texts:
+                if varying.is_specialized(read.description):  # the next trace would end here, too
                     raise
-                for name in varying.texts:
+                varying.specialize(read.description, None)
+            except (
+                Exception,
+                NeedsEager,
+            ) as error:  # that a value is a stand-in may be the reason, whatever was raised
+                names = varying.late if isinstance(error, NeedsEager) else varying.late | varying.growing
+                if not names:
+                    raise
+                for name in names:
                     varying.specialize(name, None)
 
     varying.reads_late = True

@@ -64,6 +64,11 @@ class DType:
         """Bytes per element."""
         return self.bits // 8
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest integer of a dtype of integers."""
+        return (0, 2**self.bits - 1) if self.kind == "u" else (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1)
+
     def __str__(self) -> str:
         return self.name
 

@@ -69,9 +69,8 @@ def _holds(dtype: DType, number: NumberProxy) -> bool:
     if number.python_type is not int:
         return False
     low, high = intervals.bounds(number)
-    bits = dtype.itemsize * 8
-    limits = (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return number.value is not None or (low is not None and high is not None and limits[0] <= low and high <= limits[1])
+    least, most = dtype.limits
+    return number.value is not None or (low is not None and high is not None and least <= low and high <= most)
 
 
 def may_raise(b: BoundSymbol) -> bool:

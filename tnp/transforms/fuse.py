@@ -393,8 +393,7 @@ def _boundary(
 
 def _sizes_inside(b: BoundSymbol) -> list[Proxy]:
     """The symbolic sizes that the parts of an operation take, and that none of them computes."""
-    if not b.subsymbols:
-        return []
-    parts = list(with_parts(b))
-    made = {p.name for part in parts for p in part.flat_outputs}
-    return [p for part in parts for p in part.flat_inputs if is_symbol(p) and p.name not in made]
+    parts = list(with_parts(b)) if b.subsymbols else []
+    taken = [p for part in parts for p in part.flat_inputs if is_symbol(p)]
+    made = {p.name for part in parts for p in part.flat_outputs} if taken else set()
+    return [p for p in taken if p.name not in made]

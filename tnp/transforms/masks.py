@@ -448,8 +448,7 @@ def _neutral(reduction: str, dtype: dtypes.DType) -> Any:
         made = {"f": float, "c": complex}.get(dtype.kind, type(neutral))(neutral)
         return -made if reduction == "sum" and dtype.kind in "fc" else made
     if dtype.kind in "iu":
-        low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
-        return low if reduction == "amax" else low + 2**dtype.bits - 1
+        return dtype.limits[reduction != "amax"]
     return {"b": reduction == "amin", "f": -math.inf if reduction == "amax" else math.inf}.get(dtype.kind)
 
 

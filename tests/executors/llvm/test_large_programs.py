@@ -9,6 +9,7 @@ import pytest
 import tnp
 from tests.fuzzing import define
 from tnp.executors.llvm import LLVMExecutor, target
+from tnp.runtime import engine
 from tnp.testing import assert_same
 from tnp.transforms.region_cuts import bytes_that_cross
 
@@ -269,3 +270,29 @@ def test_long_chains_of_single_elements():
     x = np.random.default_rng(0).normal(size=1000)
     for f in (of_a_list, of_one):
         assert_same(tnp.jit(f)(x), f(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("lines", [24, 700])
+def test_lines_that_do_the_same_share_functions(lines, monkeypatch):
+    steps = (
+        "x = x * 0.5 + np.roll(x, {k})",
+        "y[{k}] += x[::-1, {k} % 5][:5]",
+        "x = x - x.max(axis=1, keepdims=True)",
+        "y = np.concatenate([y[{k}:], y[:{k}] + {k}])",
+        "x = x + y.max() * 0.25",
+    )
+    body = "".join(f"    {steps[i % 5].format(k=i % 7)}\n" for i in range(lines))
+    f = define(f"def program(x, y):\n    y = y.copy()\n{body}    return x, y\n")
+    modules = []
+    compile_ir = engine.compile_ir
+    monkeypatch.setattr(engine, "compile_ir", lambda ir, *args: modules.append(ir) or compile_ir(ir, *args))
+    jitted = tnp.jit(f, executors=EVERYTHING)
+    for n in (5, 6, 9):  # the last two by a program for any size, if it is short
+        x, y = np.linspace(-1, 1, 8 * n).reshape(8, n), np.arange(8.0 * 5).reshape(8, 5)
+        assert_same(jitted(x, y), f(x, y), rtol=1e-12)
+        calls, functions = (
+            sum(m.count(text) for m in modules) for text in ("call void @region_nest", "define internal")
+        )
+        assert functions < calls
+        if lines > 100:
+            break

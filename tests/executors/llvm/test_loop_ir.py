@@ -453,7 +453,7 @@ BROKEN = {
         ])
     ],
     "over different loops": lambda x, y, t, i, j: [
-        Nest((i, j), [store(y, load(x, i, j), i, j), Reduce(t, (Index(), Index.of(j)), "sum", load(x, i, j), (i,))])
+        Nest((i, j), [store(y, load(x, i, j), i, j), Reduce(t, (Index(), Index.of(j)), load(x, i, j), "sum", (i,))])
     ],
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.objects.row_list import RowList
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
@@ -170,6 +171,8 @@ def iterations_of(x: Any) -> Iterations | None:
     kind = type(x)
     if kind is Iterations:
         return None if x.is_begun else x
+    if kind is RowList:
+        return iterations_of(x.rows)
     if kind is range or kind is TracedRange:
         return Iterations(x.start, x.stop, x.step, lambda i: i)
     if kind is TracedArray and x.shape_:

@@ -22,8 +22,9 @@ from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, written_number
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
-from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
+from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_rows
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.mappings import reader_of
@@ -151,7 +152,7 @@ class Inputs:
         known = self.known_object(value, source)
         if known is None:
             self.guard_type(value, source)
-            known = Foreign(value, source, reader_of(value, self))
+            known = Foreign(value, source, reader_of(value, source, self))
             self._by_identity[id(value)] = (value, known, source.expression)
         return known
 
@@ -357,10 +358,16 @@ class Inputs:
             return known
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
-            many = self.prologue.varying.has_many_keys(source.description, value)
-            return self.lift_foreign(value, source) if many else self._lift_dict(value, source)
-        if type(value) is list and self.prologue.varying.grows(source.description, len(value)):
-            return self._lift_growing(value, source)
+            varying = self.prologue.varying
+            name = source.description
+            is_late = varying.has_many_keys(name, value) or varying.is_read_by_key(name, value)
+            return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
+        if type(value) is list:
+            late: Any = lift_rows(self, value, source)
+            if late is None and self.prologue.varying.grows(source.description, len(value)):
+                late = self._lift_growing(value, source)
+            if late is not None:
+                return late
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
             f"{source.description} is a {type(value).__name__} of {len(value)}",
@@ -521,6 +528,8 @@ class Inputs:
         written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
         if not written:
             return
+        for listed in (s.listed for _, s, _ in self._arrays.values() if s.listed):  # one of the list may be written to
+            raise ReadsVarying(listed)
         memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
         for name, a in written:
             flag = "flags.writeable"

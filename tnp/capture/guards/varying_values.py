@@ -2,7 +2,8 @@
 
 The first call of a kind is traced for its sizes. Where an array comes with another size in some dimension, that dimension is a
 symbol from the next trace on, and so is an integer that comes with another value. A list whose length varies is not guarded if the
-program only appends to it, and a function is guarded by its code. What a program specializes on all the same is guarded again.
+program only appends to it, of a dict whose keys vary only those are guarded that the program reads, and a function is guarded by its
+code. What a program specializes on all the same is guarded again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.core.symbols import LEAST
 
-__all__ = ["ReadsVarying", "VaryingValues", "mark_dynamic"]
+__all__ = ["ReadsVarying", "VaryingValues", "is_of_call", "mark_dynamic"]
 
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
@@ -26,6 +27,11 @@ KEYS = 4
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
+
+
+def is_of_call(name: str) -> bool:
+    """Whether what is called so is an argument, or in one, and no attribute of an object."""
+    return name.startswith("argument ") and "." not in name
 
 
 def mark_dynamic(x: Any, dim: int) -> None:
@@ -72,13 +78,15 @@ class VaryingValues:
         self.is_on = False
         #: whether it reads functions and lists that varied when the program runs
         self.reads_late = False
-        #: the strings that stand for any other in the present trace
-        self.texts: set[str] = set()
+        #: the strings, dicts and lists of arrays that stand for any other in the present trace
+        self.late: set[str] = set()
+        #: the lists that it appends to, and does not read
+        self.growing: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
         self._varied: dict[str, set[int]] = {}
-        #: of integers, the lengths of lists, strings, and functions: the first value, by name; and the names of those that varied
+        #: of integers, the lengths of lists, the keys of dicts, strings, and functions: the first value, by name; and the names of those that varied
         self._first: dict[tuple[type, str], Any] = {}
         #: the keys that dicts came with
         self._keys: dict[str, set[tuple[Any, ...]]] = {}
@@ -115,25 +123,41 @@ class VaryingValues:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
         length."""
         differs = self._first.get((list, name), length) != length
-        return self._may_vary((list, name), length, differs, self.reads_late)
+        found = self._may_vary((list, name), length, differs, self.reads_late)
+        if found:
+            self.growing.add(name)
+        return found
 
-    def is_any_text(self, name: str, value: str) -> bool:
-        """Whether a string, which is called ``name``, stands for any other in the present trace; notes its value."""
-        differs = self._first.get((str, name), value) != value
+    def is_any_text(self, name: str, value: str, varies: bool = False) -> bool:
+        """Whether a string, which is called ``name``, stands for any other in the present trace; notes its value. One that ``varies`` is made of
+        what did."""
+        differs = varies or self._first.get((str, name), value) != value
         found = self._may_vary((str, name), value, differs, self.reads_late)
         if found:
-            self.texts.add(name)
+            self.late.add(name)
         return found
 
     def has_many_keys(self, name: str, found: Mapping[Any, Any]) -> bool:
         """Whether a dict, which is called ``name``, came with other keys so often that it is taken for one that remembers; notes
         them. An argument is what the caller made for the call."""
-        if name.startswith("argument ") and "." not in name:
+        if is_of_call(name):
             return False
         seen = self._keys.setdefault(name, set())
         if len(seen) <= KEYS and all(type(k) in _PLAIN for k in found):
             seen.add(tuple(found))
         return len(seen) > KEYS
+
+    def is_read_by_key(self, name: str, found: Mapping[Any, Any]) -> bool:
+        """Whether of a dict among the arguments, which is called ``name``, the present trace has guards on those keys alone that it reads;
+        notes the keys."""
+        if not is_of_call(name) or not all(type(k) in _PLAIN for k in found):
+            return False
+        keys = tuple(found)
+        differs = self._first.get((dict, name), keys) != keys
+        is_late = self._may_vary((dict, name), keys, differs, self.reads_late)
+        if is_late:
+            self.late.add(name)
+        return is_late
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""
@@ -147,6 +171,10 @@ class VaryingValues:
         if differs:
             self._have_varied.add(key)
         return is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
+
+    def is_specialized(self, name: str) -> bool:
+        """Whether a whole value is taken for one that does not vary."""
+        return (name, None) in self._known
 
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""

@@ -2,11 +2,12 @@
 
 The program may pass a foreign value on, store it, return it, and test its class or its identity. Any other use runs the
 call eagerly, because the object's state may differ at the next call. Strings that vary are foreign, too
-(:mod:`~tnp.capture.guards.constants`); any other use of these is traced again.
+(:mod:`~tnp.capture.guards.constants`), and dicts whose keys vary, whose items may be read; any other use of these is traced again.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -85,7 +86,7 @@ def source_of(x: Foreign) -> Source:
 def refuse(x: Foreign, what: str) -> NoReturn:
     """Raises :class:`NeedsEager` for a use of a foreign value."""
     value, description = real_value(x), source_of(x).description
-    if type(value) is str:
+    if type(value) is str or (type(value) is dict and is_read(x) and value is not sys.modules):
         raise ReadsVarying(description)
     if isinstance(value, (np.ndarray, np.generic)):
         raise NeedsEager(

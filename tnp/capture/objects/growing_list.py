@@ -7,7 +7,7 @@ from typing import Any
 
 from tnp.capture.guards.varying_values import ReadsVarying
 
-__all__ = ["GrowingList"]
+__all__ = ["GrowingList", "refuse_uses"]
 
 
 class GrowingList(list[Any]):
@@ -35,15 +35,21 @@ def _added(self: GrowingList, items: Iterable[Any]) -> GrowingList:
 
 
 def _reading(name: str) -> Callable[..., Any]:
-    def method(self: GrowingList, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise ReadsVarying(self.description)
 
     method.__name__ = name
     return method
 
 
+def refuse_uses(kind: type) -> None:
+    """Makes all uses that a class of lists does not define itself, with a ``description``, raise :class:`ReadsVarying`."""
+    kept = frozenset((*vars(kind), *vars(object)))
+    for name in [*vars(list), "__str__", "__format__", "__reduce_ex__"]:
+        compared = ("__eq__", "__ne__", "__repr__", "__str__")
+        if callable(getattr(list, name)) and (name not in kept or name in compared):
+            setattr(kind, name, _reading(name))
+
+
 setattr(GrowingList, "__iadd__", _added)  # noqa: B010 (list has an __add__ of another signature)
-_KEPT = frozenset((*vars(GrowingList), *vars(object)))
-for _name in [*vars(list), "__str__", "__format__", "__reduce_ex__"]:
-    if callable(getattr(list, _name)) and (_name not in _KEPT or _name in ("__eq__", "__ne__", "__repr__", "__str__")):
-        setattr(GrowingList, _name, _reading(_name))
+refuse_uses(GrowingList)

@@ -9,8 +9,11 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
 from tnp.capture.rewrite.code_origin import is_user_function
@@ -31,6 +34,9 @@ def is_(a: Any, b: Any) -> bool:
     if type(a) not in _STAND_INS and type(b) not in _STAND_INS and not (_may_stand_in(a) or _may_stand_in(b)):
         return False
     first, second = _known(a, b), _known(b, a)
+    if type(first) is type(second) is TracedArray:
+        for listed in filter(None, (first.storage.listed, second.storage.listed)):
+            raise ReadsVarying(listed)
     if type(first) is type(second) is TracedArray and active.current().choices.may_be_one(first, second):
         raise NeedsEager("it asks whether two arrays are one, which its branches decide")
     (x, x_from), (y, y_from) = _behind(first), _behind(second)
@@ -71,6 +77,8 @@ def type_(x: Any, *rest: Any) -> Any:
         return type(x, *rest)
     if type(x) is TracedEither:
         x = x.settled()
+    if type(x) in (GrowingList, RowList):
+        return list
     if type(x) in _STAND_INS:
         return x.__class__
     return class_of(x)

@@ -1,5 +1,5 @@
-"""Mappings of classes that inherit from ``dict``, such as configurations, and ``sys.modules``: what a program reads of one is an input,
-each by itself.
+"""Mappings of classes that inherit from ``dict``, such as configurations, dicts whose keys vary, and ``sys.modules``: what a program
+reads of one is an input, each by itself.
 
 Their classes have attributes and methods of their own, and read items as ``dict`` does. The program may not change them.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.shadows import is_made_by_statement
 from tnp.capture.objects.twins import MISSING, class_attribute
@@ -27,6 +28,7 @@ __all__ = ["MappingReader", "is_read_as_dict", "reader_of"]
 
 #: methods that read, and that such a class has of ``dict`` or ``OrderedDict``
 _READING = ("__getitem__", "__contains__", "__iter__", "__len__", "get", "keys", "values", "items", "__getattribute__")
+_METHODS = ("get", "keys", "values", "items")
 _KEYS = frozenset((str, int, float, bool, bytes, type(None)))
 
 
@@ -43,9 +45,11 @@ def is_read_as_dict(value: Any) -> bool:
     return all(class_attribute(kind, n) in known for n, known in zip(_READING, own))
 
 
-def reader_of(value: Any, inputs: Inputs) -> MappingReader | None:
-    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read."""
-    if not is_read_as_dict(value):
+def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | None:
+    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read. A plain dict is foreign if its keys vary;
+    one that remembers, which is no argument, is Python's alone."""
+    is_plain = type(value) is dict and is_of_call(source.description)
+    if not is_plain and not is_read_as_dict(value):
         return None
     if type(value) is not dict:
         inputs.guard_class(type(value))
@@ -74,7 +78,8 @@ class MappingReader:
         if at not in self._read:
             source, prologue = source_of(of), self._inputs.prologue
             found = getter(real_value(of), key)
-            where = f"{prologue.constant(getter, 'look_up')}({source.expression}, {key!r})"
+            name = repr(key) if type(key) in (str, int, bytes) else prologue.constant(key, "key")
+            where = f"{prologue.constant(getter, 'look_up')}({source.expression}, {name})"
             if found is MISSING:
                 prologue.guard(
                     f"{where} is {prologue.constant(MISSING, 'missing')}", f"{source.description} has no {text}"
@@ -122,16 +127,18 @@ class MappingReader:
 
     def truth(self, of: Foreign) -> Any:
         """``bool(mapping)``."""
-        keys = self._keys(of)
-        return (
-            NotImplemented
-            if keys is None or class_attribute(type(real_value(of)), "__bool__") is not MISSING
-            else bool(keys)
-        )
+        if class_attribute(type(real_value(of)), "__bool__") is not MISSING:
+            return NotImplemented
+        source, found = source_of(of), len(real_value(of)) > 0
+        wanted = f"(len({source.expression}) > 0) is {found}"
+        self._inputs.prologue.guard(wanted, f"{source.description} has {'some' if found else 'no'} keys")
+        return found
 
     def attribute(self, of: Foreign, name: str) -> Any:
         """An attribute: one of the object, a property or a method of its class, or what its ``__getattr__`` gives."""
         kind = type(real_value(of))
+        if kind is dict:
+            return self._method(of, name) if name in _METHODS else NotImplemented
         found = class_attribute(kind, name)
         call = active.current().runtime.call
         if isinstance(found, property):
@@ -146,7 +153,7 @@ class MappingReader:
         if found is MISSING:
             look_up = class_attribute(kind, "__getattr__")
             return call(look_up, of, name) if is_followed(look_up) else NotImplemented
-        return self._method(of, name) if name in ("get", "keys", "values", "items") else NotImplemented
+        return self._method(of, name) if name in _METHODS else NotImplemented
 
     def _method(self, of: Any, name: str) -> Any:
         def get(key: Any, default: Any = None) -> Any:

@@ -62,6 +62,8 @@ def rewrite_flow(
         rewrite_flow(node, runtime, frame_functions)
     if binds_unseen:
         return  # names of the outside, or names of this function that one inside assigns
+    if not any(map(blocks_of, function.body)):
+        return  # it has no control flow, and the names that are read later need not be found
     flow = _Flow(function, runtime, frame_functions)
     body = flow.block(function.body, _Place())
     if flow.shared:

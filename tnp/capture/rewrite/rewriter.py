@@ -135,8 +135,12 @@ class _Rewriter(Transformer):
                     made = self._hook("text_by", node, name, found.args[0], *node.args[1:])
                     made.keywords = node.keywords
                     return made
-        if not isinstance(node, ast.JoinedStr):
-            return node
+        if isinstance(node, ast.Call) and _is_hook(node, "joined"):
+            return self._hook("text", node, *node.args)
+        return self._in_parts("text", node) if isinstance(node, ast.JoinedStr) else node
+
+    def _in_parts(self, hook: str, node: ast.JoinedStr) -> ast.Call:
+        """An f-string as a call of a hook with its parts."""
         parts: list[ast.expr] = []
         for value in node.values:
             if isinstance(value, ast.FormattedValue):
@@ -144,7 +148,15 @@ class _Rewriter(Transformer):
                 spec = value.format_spec or ast.Constant("")
                 value = ast.Tuple([value.value, conversion, spec], ast.Load())
             parts.append(value)
-        return self._hook("text", node, *parts)
+        return self._hook(hook, node, *parts)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """A text that is passed on may be made at each call. One of calls is left: they may change what was written before."""
+        is_plain = not any(isinstance(n, _CHANGING) for n in walk(node.values))
+        self.generic_visit(node)
+        if not is_plain or not any(isinstance(v, ast.FormattedValue) for v in node.values):
+            return node
+        return self._in_parts("joined", node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if not isinstance(node.ctx, ast.Load) or node.id in self.local:
@@ -375,6 +387,8 @@ class _Rewriter(Transformer):
         )
 
 
+#: expressions that may change values
+_CHANGING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 #: decorators and bases that read nothing but the class
 _NAMES_OF_CLASSES = frozenset(("dataclass", "dataclasses", "NamedTuple", "Enum", "enum", "typing", "Any"))
 

@@ -15,6 +15,7 @@ from types import CellType
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
 from tnp.core.proxies import TensorProxy
@@ -250,6 +251,8 @@ class _Contents:
     def _items(self, x: Any, kind: type) -> list[Any]:
         if kind is GrowingList:
             return self._items(x.added, list)
+        if kind is RowList:
+            return []
         if kind in (list, set, collections.deque):
             self.found.append((x, list(x)))
             return list(x)

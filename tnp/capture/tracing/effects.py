@@ -20,6 +20,7 @@ from tnp.capture.libraries.numpy.operations import copy_of, python_call
 from tnp.capture.objects.foreign import Foreign, real_value
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.texts import formatted, joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
@@ -149,9 +150,9 @@ class TracedText:
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
 
-    def known(self) -> str:
-        """The text, if its values are known; the trace depends on them then. Raises ``NeedsValue`` if one is not."""
-        return "".join(p if isinstance(p, str) else _formatted(*p[1:]) for p in self.parts)
+    def known(self) -> Any:
+        """The text, if its values are known; the trace depends on them then, or the prologue makes it. Raises ``NeedsValue`` if one is not."""
+        return joined(*(p if isinstance(p, str) else p[1:] for p in self.parts))
 
 
 class TracedFormatting:
@@ -182,15 +183,11 @@ def _kept(x: Any) -> Any:
     return copy_of(x) if type(x) is TracedArray and not x.scalar else x
 
 
-def _formatted(value: Any, conversion: str, spec: str) -> str:
-    conversions: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
-    return format(conversions[conversion](value) if conversion else value, spec)
-
-
 def text(*parts: Any) -> Any:
     """The f-string of ``parts``: texts, and tuples of a value, a conversion and a format."""
-    if not any(type(p) is tuple and type(p[0]) in _HANDLES for p in parts):
-        return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+    kinds = {type(p[0]) for p in parts if type(p) is tuple}
+    if Foreign in kinds or kinds.isdisjoint(_HANDLES):
+        return joined(*parts)
     made: list[Any] = []
     for p in parts:
         if isinstance(p, str):
@@ -201,7 +198,7 @@ def text(*parts: Any) -> Any:
                 value = copy_of(value)
             made.append((_value(value), *p))
         else:
-            made.append(_formatted(*p))
+            made.append(formatted(*p))
     return TracedText(made)
 
 

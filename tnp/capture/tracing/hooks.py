@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,6 +26,7 @@ from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
+from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.scipy_objects import as_state, call_method
@@ -47,6 +48,7 @@ from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
+from tnp.capture.tracing.texts import joined
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
@@ -143,7 +145,13 @@ class Runtime(ControlFlow):
             tracer.inputs.own_classes.add(made)
 
     def subject(self, x: Any) -> Any:
-        """What a ``match`` statement compares with its patterns."""
+        """What a ``match`` statement compares with its patterns. Python asks the class in C whether it has keys or items, and a foreign value's
+        class has none."""
+        foreign = holds_foreign(x)
+        if foreign is not None and (
+            foreign is not x or (isinstance(real_value(x), (dict, Sequence)) and type(real_value(x)) is not str)
+        ):
+            refuse(foreign, "matches")
         return x._known() if type(x) is TracedNumber and x.proxy.python_type is bool else x
 
     def patterns(self, *lookups: Callable[[], Any]) -> Patterns:
@@ -175,6 +183,7 @@ class Runtime(ControlFlow):
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
     text = staticmethod(text)
+    joined = staticmethod(joined)
     text_by = staticmethod(text_by)
 
     def bound(self, x: Any, name: str, is_free: bool = False) -> Any:

@@ -216,6 +216,7 @@ class _ReadOnly(Storage):
     value = property(lambda self: self.base.value)
     version = property(lambda self: self.base.version)
     lost = property(lambda self: self.base.lost)
+    listed = property(lambda self: self.base.listed)
     origin = property(lambda self: self.base.origin)
     writable = property(lambda self: False)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active as _tracer
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.core import languages, sizes
 from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
@@ -49,6 +50,7 @@ class Storage:
 
     __slots__ = (
         "has_detached_view",
+        "listed",
         "lost",
         "maybe_shared",
         "origin",
@@ -72,6 +74,8 @@ class Storage:
         #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
         self.lost = False
         self.source: Any = None
+        #: of rows that stand for the arrays of a list: what the list is called
+        self.listed = ""
         #: the id of the array that was made with it, whose views have it as their base; ``None`` if that is not known
         self.owner: int | None = None
         #: whether there is a tensor on it of which autograd does not know that it is one
@@ -81,7 +85,7 @@ class Storage:
 
     def refusal(self) -> BaseException:
         """What a write raises where the memory is not writable."""
-        return read_only(self.value)
+        return ReadsVarying(self.listed) if self.listed else read_only(self.value)
 
     def replace(self, value: TensorProxy) -> None:
         """Gives the memory a new value."""

@@ -11,14 +11,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tnp.core import intervals, symbols
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.llvm.region import ENTRY, numpy_dtype
-from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
-from tnp.runtime.engine import Unavailable
+from tnp.executors.llvm.region import ENTRY, LaunchedRegion, numpy_dtype
+from tnp.runtime import engine, launcher, logs, threads
 from tnp.runtime.gc_tuning import relaxed_gc
 
 __all__ = ["SIZES", "AnySizeRegion", "Roots", "roots_of"]
@@ -53,32 +50,22 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
     return found
 
 
-class AnySizeRegion:
+class AnySizeRegion(LaunchedRegion):
     """A region, and the function that calls its code.
 
-    ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`.
-    ``updates`` maps an output's number to the number of the input whose memory it is in. Raises ``Unavailable`` if the module cannot be
-    compiled or linked.
+    ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`. Raises
+    ``Unavailable`` if the module cannot be compiled or linked.
     """
 
-    #: how hard LLVM tries
     level = 1
 
     def __init__(self, name: str, region: Region, updates: Mapping[int, int], ir: str) -> None:
-        self.name = name
-        self.region = region
-        self.updates = updates
-        self._alone: Callable[..., Any] | None = None
-        self._lock = locks.lock()
+        super().__init__(name, region, updates)
         start = time.perf_counter()
         threads.ensure_runtime()
         with relaxed_gc():
             compiled = engine.compile_ir(ir, name, self.level)
         logs.tell(logs.Event("native", name, time.perf_counter() - start))
-        try:
-            self.launcher: Any = launcher.make_launcher(name, self._slow)
-        except Unavailable:
-            self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._slow)
         # Values without dimensions come as scalars or as arrays, whatever the program says: operations of others made them.
         arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
         single = {p.name: p.scalar for p in arrays if not p.ndim}
@@ -88,20 +75,12 @@ class AnySizeRegion:
             self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self.function: Callable[..., Any] = self.launcher.function
 
-    def describe(self) -> list[str]:
-        """What was compiled, in lines of text."""
-        raise NotImplementedError
-
     def number(self, p: NumberProxy) -> launcher.Input:
         """What an argument must be that is a number."""
         least, most = int(launcher.INT64.min), int(launcher.INT64.max)
         low = least if p.low is None else max(p.low, least)
         high = most if p.bound is None else min(p.bound, most)
         return launcher.Input(p.python_type.__name__, low=low, high=high)
-
-    def error(self, record: int) -> BaseException:
-        """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""
-        raise NotImplementedError
 
     def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
         written = set(self.updates.values())
@@ -111,17 +90,6 @@ class AnySizeRegion:
         ]
         outputs = [_output(p) for k, p in enumerate(self.region.outputs) if k not in self.updates]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
-
-    def _slow(self, *inputs: Any) -> Any:
-        """What a call comes to whose arguments do not fit, or that fails."""
-        if len(inputs) > len(self.region.inputs):
-            raise self.error(inputs[-1])
-        with self._lock:
-            if self._alone is None:
-                assert self.region.run_unfused is not None
-                self._alone = self.region.run_unfused(self.updates)
-        with np.errstate(all="ignore"):
-            return self._alone(*inputs)
 
 
 def _dense(p: Any, is_scalar: bool, is_written: bool) -> launcher.Input:

@@ -267,9 +267,8 @@ class Graph:
         for node in self.nodes:
             arrays = [a for a in node.sources if a.op != "number"]
             if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":
-                bits, is_signed = arrays[-1].dtype.bits, arrays[-1].dtype.kind == "i"
-                low = max(low, -(2 ** (bits - 1)) if is_signed else 0)
-                high = min(high, 2 ** (bits - is_signed) - 1)
+                least, most = arrays[-1].dtype.limits
+                low, high = max(low, least), min(high, most)
         return low, high
 
     def look_for_errors_first(self) -> None:

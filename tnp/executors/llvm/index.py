@@ -8,9 +8,9 @@ down in either convention.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
-__all__ = ["Atom", "Index", "Lookup", "Part", "Quotient", "Remainder", "Var", "linear"]
+__all__ = ["Atom", "Index", "Lookup", "Part", "Quotient", "Remainder", "Sum", "Var", "linear", "plus"]
 
 
 class Atom:
@@ -84,47 +84,38 @@ class Lookup(Atom):
         return hash((self.node, self.at, self.limit))
 
 
-class Index:
-    """``constant + sum(coefficient * atom)``.
+class Sum:
+    """``constant + sum(coefficient * atom)``. Immutable; two are equal if they have the same terms. A subclass says what atoms are."""
 
-    >>> i = Index.of(Var("i", 10))
-    >>> (i * 4 + 3).range()
-    (3, 39)
-    """
+    __slots__ = ("_hash", "constant", "terms")
 
-    __slots__ = ("_hash", "constant", "is_affine", "terms")
-
-    def __init__(self, constant: int = 0, terms: dict[Atom, int] | None = None) -> None:
+    def __init__(self, constant: int, terms: Mapping[Any, int] | None) -> None:
         self.constant = constant
         self.terms = {a: c for a, c in terms.items() if c} if terms else {}
-        #: whether all atoms are loop variables
-        self.is_affine = _VARIABLES.issuperset(map(type, self.terms))
         self._hash: int | None = None
 
     @classmethod
-    def of(cls, x: Any) -> Index:
-        """An atom, an ``int``, or an index, as an index. A variable that takes one value only is that value."""
-        if isinstance(x, Index):
-            return x
-        if isinstance(x, Atom):
-            return cls(0, {x: 1}) if x.limit != 1 else cls()
-        return cls(x)
+    def of(cls, x: Any) -> Self:
+        """An atom, an ``int``, or a sum, as a sum. An atom that takes one value only is that value."""
+        raise NotImplementedError
 
-    def __add__(self, other: Any) -> Index:
-        other = Index.of(other)
-        terms = dict(self.terms)
-        for atom, c in other.terms.items():
-            terms[atom] = terms.get(atom, 0) + c
-        return Index(self.constant + other.constant, terms)
+    def __add__(self, other: Any) -> Self:
+        other = self.of(other)
+        return type(self)(self.constant + other.constant, plus(self.terms, other.terms))
 
-    def __sub__(self, other: Any) -> Index:
-        return self + Index.of(other) * -1
+    __radd__ = __add__
 
-    def __mul__(self, factor: int) -> Index:
-        return Index(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Self:
+        return self + self.of(other) * -1
+
+    def __mul__(self, factor: Any) -> Self:
+        return type(self)(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self.constant == other.constant and self.terms == other.terms
+        return type(other) is type(self) and self.constant == other.constant and self.terms == other.terms
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -134,10 +125,42 @@ class Index:
     def __repr__(self) -> str:
         return self.text(repr)
 
-    def text(self, shown: Callable[[Atom], str]) -> str:
+    def text(self, shown: Callable[[Any], str]) -> str:
         """The sum as text, with what ``shown`` gives for its atoms."""
         parts = [f"{c}*{shown(a)}" if c != 1 else shown(a) for a, c in self.terms.items()]
         return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
+
+
+def plus(a: Mapping[Any, int], b: Mapping[Any, int], factor: Any = None) -> dict[Any, int]:
+    """The terms of ``a + b``, or of ``a + factor * b``."""
+    terms = dict(a)
+    for atom, c in b.items():
+        terms[atom] = terms.get(atom, 0) + (c if factor is None else c * factor)
+    return terms
+
+
+class Index(Sum):
+    """A sum of loop variables, elements of arrays of indices, quotients and remainders.
+
+    >>> i = Index.of(Var("i", 10))
+    >>> (i * 4 + 3).range()
+    (3, 39)
+    """
+
+    __slots__ = ("is_affine",)
+
+    def __init__(self, constant: int = 0, terms: Mapping[Atom, int] | None = None) -> None:
+        super().__init__(constant, terms)
+        #: whether all atoms are loop variables
+        self.is_affine = not terms or _VARIABLES.issuperset(map(type, self.terms))
+
+    @classmethod
+    def of(cls, x: Any) -> Index:
+        if isinstance(x, Index):
+            return x
+        if isinstance(x, Atom):
+            return cls(0, {x: 1}) if x.limit != 1 else cls()
+        return cls(x)
 
     def range(self) -> tuple[int, int]:
         """The least and the greatest value."""
@@ -210,8 +233,7 @@ def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
     constant, terms = 0, dict[Atom, int]()
     for index, stride in zip(indices, strides):
         constant += index.constant * stride
-        for atom, c in index.terms.items():
-            terms[atom] = terms.get(atom, 0) + c * stride
+        terms = plus(terms, index.terms, stride)
     total = Index(constant, terms)
     while True:
         for atom, c in total.terms.items():

@@ -17,7 +17,7 @@ from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["ENTRY", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
+__all__ = ["ENTRY", "LaunchedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
 #: kinds of strides that one region is compiled for
 SPECIALISATIONS = 8
@@ -25,27 +25,17 @@ SPECIALISATIONS = 8
 ENTRY = "region"
 
 
-class NativeRegion:
-    """A region, and the machine code that it has been compiled to: one function for each kind of arguments.
-
-    Subclasses write the code. ``updates``: which output is in the memory of which input.
-    """
+class LaunchedRegion:
+    """A region, and what calls its code. ``updates``: which output, by its number, is in the memory of which input."""
 
     #: how hard LLVM tries
     level = 3
 
-    def __init__(self, name: str, region: Region, updates: Mapping[int, int], fast: bool) -> None:
+    def __init__(self, name: str, region: Region, updates: Mapping[int, int]) -> None:
         self.name = name
-        self.fast = fast
         self.region = region
         self.updates = updates
-        #: why there is no code for some kinds of arguments
-        self.refusals: dict[Any, str] = {}
-        self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
         self._lock = locks.lock()
-        #: the kind of arguments whose code was installed last, and the threads that have called it
-        self._current: Any = None
-        self._callers: set[int] = set()
         self._alone: Callable[..., Any] | None = None
         try:
             self.launcher: Any = launcher.make_launcher(name, self._slow)
@@ -54,6 +44,42 @@ class NativeRegion:
 
     def describe(self) -> list[str]:
         """In lines of text, what was compiled."""
+        raise NotImplementedError
+
+    def error(self, record: int) -> BaseException:
+        """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""
+        raise NotImplementedError
+
+    def _slow(self, *args: Any) -> Any:
+        """What a call comes to whose arguments do not fit the code, or that fails."""
+        if len(args) > len(self.region.inputs):
+            raise self.error(args[-1])
+        return self._run_singly(*args)
+
+    def _run_singly(self, *args: Any) -> Any:
+        if self._alone is None:
+            assert self.region.run_unfused is not None
+            self._alone = self.region.run_unfused(self.updates)
+        with np.errstate(
+            all="ignore"
+        ):  # native code gives no warnings either; and some elements are computed for nothing
+            return self._alone(*args)
+
+
+class NativeRegion(LaunchedRegion):
+    """A region that is compiled for each kind of arguments. Subclasses write the code."""
+
+    def __init__(self, name: str, region: Region, updates: Mapping[int, int], fast: bool) -> None:
+        self.fast = fast
+        #: why there is no code for some kinds of arguments
+        self.refusals: dict[Any, str] = {}
+        self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
+        #: the kind of arguments whose code was installed last, and the threads that have called it
+        self._current: Any = None
+        self._callers: set[int] = set()
+        super().__init__(name, region, updates)
+
+    def describe(self) -> list[str]:
         return [f"operations run one by one: {reason}" for reason in dict.fromkeys(self.refusals.values())]
 
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
@@ -68,14 +94,10 @@ class NativeRegion:
         spec, ir, release = self.make(key)
         return spec, engine.compile_ir(ir, self.name, self.level), release
 
-    def error(self, args: Sequence[Any], record: int) -> BaseException:
-        """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""
-        raise NotImplementedError
-
     def _slow(self, *args: Any) -> Any:
-        """What a call comes to whose arguments do not fit the code that is installed, or that fails."""
+        """The same, where arguments may fit other code than that which is installed."""
         if len(args) > len(self.region.inputs):
-            raise self.error(args[:-1], args[-1])
+            raise self.error(args[-1])
         key = tuple(_key(p, a) for p, a in zip(self.region.inputs, args))
         caller = threading.get_ident()
         with self._lock:
@@ -116,15 +138,6 @@ class NativeRegion:
         self._callers.clear()
         self._current = key
         return True
-
-    def _run_singly(self, *args: Any) -> Any:
-        if self._alone is None:
-            assert self.region.run_unfused is not None
-            self._alone = self.region.run_unfused(self.updates)
-        with np.errstate(
-            all="ignore"
-        ):  # native code gives no warnings either; and some elements are computed for nothing
-            return self._alone(*args)
 
 
 def _key(p: Any, x: Any) -> Any:

@@ -450,7 +450,7 @@ class _Emitter:
         least = name in ("amax", "argmax")
         if dtype.kind == "f":
             return "-float('inf')" if least else "float('inf')"
-        low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)  # fmt: skip
+        low, high = dtype.limits
         return str(low if least else high)
 
     def _full(self, value: str, dtype: DType, rows: str = "[XBLOCK, RBLOCK]") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_o
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
+from tnp.capture.objects.row_list import RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
@@ -161,6 +163,8 @@ class NumpyLibrary(Operators, Subscripts):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
+        if args and type(args[0]) is RowList:
+            return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
         args, kwargs = self._own(tracer, args), self._own(tracer, kwargs)
         like = kwargs.get("like")
         if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):

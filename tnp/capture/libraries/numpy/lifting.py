@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.guards.prologue import ArrayKind, Source
+from tnp.capture.guards.varying_values import is_of_call
+from tnp.capture.objects.row_list import RowList, rows_of
 from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.tracing.traced_values import TracedArray
 
-__all__ = ["is_compiled_array", "lift_array", "lift_memmap", "lift_scalar"]
+__all__ = ["is_compiled_array", "lift_array", "lift_memmap", "lift_rows", "lift_scalar"]
 
 
 def is_compiled_array(x: Any) -> bool:
@@ -56,6 +58,21 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
         value, source, proxy, strides, value, source.expression,
         is_row_major=value.flags.c_contiguous, writable=value.flags.writeable,
     )  # fmt: skip
+
+
+def lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
+    """A list of arrays of one kind, whose length has varied, as the rows of one array; ``None`` for any other list."""
+    varying, name = inputs.prologue.varying, f"the arrays of {source.description}"
+    if not is_of_call(source.description) or varying.is_specialized(name):
+        return None
+    rows = rows_of(value)
+    if rows is None or not is_compiled_array(rows) or 0 not in varying.symbols(name, rows, True):
+        return None
+    make = inputs.prologue.constant(rows_of, "rows_of")
+    handle = lift_array(inputs, rows, inputs.prologue.let(Source(f"{make}({source.expression})", name)))
+    handle.storage.writable, handle.storage.listed = False, name
+    varying.late.add(name)
+    return RowList(name, handle)
 
 
 def lift_memmap(inputs: Inputs, value: np.memmap[Any, Any], source: Source) -> TracedArray:

@@ -26,6 +26,7 @@ __all__ = [
     "is_provable",
     "may_share_a_point",
     "may_share_loops",
+    "meetings",
     "touched",
 ]
 
@@ -98,6 +99,15 @@ def distance(a: At, b: At, first: Var, second: Var) -> int | None:
             ahead = _form(j.constant).plus(_form(i.constant), -1)
             return ahead.constant if ahead.is_constant else None
     return None
+
+
+def meetings(first: Entry, second: Entry, loop: Var, other: Var) -> Iterator[tuple[Buffer, int | None]]:
+    """Where accesses of two entries may meet that conflict: the buffer, and the :func:`distance` of the loops."""
+    for a in statements_of(first):
+        for b in statements_of(second):
+            for buffer, at, theirs in conflicts(a, b):
+                if not disjoint(at, theirs):
+                    yield buffer, distance(at, theirs, loop, other)
 
 
 def is_in_place(s: Statement) -> bool:

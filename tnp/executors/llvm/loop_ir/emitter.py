@@ -33,6 +33,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Swept,
 )
 from tnp.executors.llvm.loop_ir.panels import PanelsCode
+from tnp.executors.llvm.loop_ir.sharing import FRAME, Nests
 from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 from tnp.executors.llvm.loop_ir.swept import SweptCode
 from tnp.runtime.launcher import RECORD_WORDS, polls
@@ -96,15 +97,17 @@ class Module:
         self.attributes = attributes
         self.code = Code(fast=fast)
         self.functions: list[str] = []
-        self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
         #: the word of the context that has the address of a buffer, of a number, or a size
         given = [x if isinstance(x, Buffer) else f"number{x}" for x in interface.slots]
-        kept = [b for b in kernel.temporaries if b.role == "temporary"]
-        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
+        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots])}
         self.given = len(given)
         self.roots = set(interface.roots)
-        #: what LLVM is told of each loop that it is told something of
-        self.hints: list[str] = []
+        #: the numbers of metadata that are taken, those of hints with their texts, and those of scopes: of each the first of three
+        self.metadata = 1
+        self.hints: dict[int, str] = {}
+        self.scopes: list[int] = []
+        #: words of the longest frame, see :mod:`~tnp.executors.llvm.loop_ir.sharing`
+        self.frame = 0
         #: memory of entries for themselves: keys, sizes, and the numbers of the entries
         self.scratches: list[tuple[str, Any, int]] = []
         self.entry = 0
@@ -116,7 +119,7 @@ class Module:
         self.failed = self.words.setdefault("failed", len(self.words))
 
     def word(self, key: Any) -> int:
-        """The word of the context for a buffer, a number, a size, or, made here, partial results."""
+        """The word of the context for a buffer, a number, a size, or partial results. All are made before the kernel's function is written."""
         return self.words.setdefault(key, len(self.words))
 
     def scratch(self, size: Any) -> str:
@@ -132,22 +135,30 @@ class Module:
         self.kept.add(key)
         return key
 
-    def alias(self, buffer: Buffer) -> str:
-        """What an access tells LLVM: that its memory is no other's."""
+    def _numbers(self, count: int) -> int:
+        """The first of some numbers for metadata."""
+        self.metadata += count
+        return self.metadata - count
+
+    def alias(self, memory: int) -> str:
+        """What an access to a function's memory of that number tells LLVM: that it is no other's."""
         if self.is_plain:
             return ""
-        count = len(self.scopes)
-        own = self.scopes[buffer]
-        return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
+        while len(self.scopes) <= memory:
+            self.scopes.append(self._numbers(3))
+        own = self.scopes[memory]
+        return f", !alias.scope !{own + 1}, !noalias !{own + 2}"
 
     def hint(self, name: str) -> int:
         """The number of the metadata of a loop."""
-        self.hints.append(HINTS[name])
-        return 2 + 3 * (0 if self.is_plain else len(self.scopes)) + 2 * len(self.hints)
+        number = self._numbers(2)
+        self.hints[number] = HINTS[name]
+        return number
 
     def emit(self) -> str:
         calls: list[Callable[[Function], None]] = []
         moments: dict[Moments, MomentsCode] = {}
+        nests = Nests(self, self.kernel.nests)
         for number, entry in enumerate(self.kernel.nests):
             self.entry = number
             if isinstance(entry, Check):
@@ -167,7 +178,7 @@ class Module:
             elif isinstance(entry, Skewed):
                 calls.append(SkewedCode(self, entry))
             else:
-                calls += NestCode(self, entry).calls()
+                calls += nests.calls(entry)
         main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
@@ -180,6 +191,8 @@ class Module:
             function.set_word(i, code.op(f"load i64, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}"))
         self._set_roots(function)
         function.set_word(self.failed, "0")
+        if self.frame:
+            code.line(f"{FRAME} = alloca [{self.frame} x i64], align 16")
         last = len(self.kernel.nests)
         scratches = [(key, size, i, last if key in self.kept else i) for key, size, i in self.scratches]
         taken = take(function, places_of(self.kernel, scratches))
@@ -249,15 +262,11 @@ class Module:
         return f"define i64 @{self.name}{SIZES}(ptr %slots, ptr %shapes) #0 {{\nentry:\n{code.text()}\n}}"
 
     def _scopes(self) -> str:
-        """An alias scope for each buffer, and the list of all others; hints for loops."""
-        count = 0 if self.is_plain else len(self.scopes)
+        """An alias scope for each memory of a function, and the list of all others; hints for loops."""
         lines = ['!0 = distinct !{!0, !"memory"}']
-        lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
-        lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
-        for i in range(count):
-            others = ", ".join(f"!{1 + j}" for j in told_apart(i, count))
-            lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
-        for i, text in enumerate(self.hints, 1):
-            number = 2 + 3 * count + 2 * i
+        for i, own in enumerate(self.scopes):
+            others = ", ".join(f"!{self.scopes[j]}" for j in told_apart(i, len(self.scopes)))
+            lines += [f"!{own} = distinct !{{!{own}, !0}}", f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
+        for number, text in self.hints.items():
             lines += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f"!{number + 1} = !{{{text}}}"]
         return "\n".join(lines)

@@ -41,7 +41,7 @@ class FusedRegion(NativeRegion):
         """The loops of each kernel, and what they store."""
         lines = []
         for key in self._specs:
-            kernel = self._kernel(key)
+            kernel = self._kernel(self._strides(key))
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
             lines.append(f"kernel for strides {strides} ({kernel.cost():.3g} additions)")
             lines += [f"  {line}" for line in show(kernel, self.name).splitlines()]
@@ -65,7 +65,7 @@ class FusedRegion(NativeRegion):
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
         is_quick = self._is_quick()
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
-        kernel = self._kernel(key)
+        kernel = self._kernel(strides)
         engine.dump("loops", lambda: show(kernel, self.name), self.name)
         interface = interface_of(kernel, self.region.inputs)
         try:
@@ -74,11 +74,11 @@ class FusedRegion(NativeRegion):
             raise Unavailable(str(reason)) from None
         return spec, ir, kernel.cost() > RELEASE_COST
 
-    def _kernel(self, key: Any) -> Kernel:
-        """The kernel for a kind of arguments."""
+    def _kernel(self, strides: Mapping[Node, Strides]) -> Kernel:
+        """The kernel for arguments of one kind, by the strides of all values."""
         names, is_quick = [p.name for p in self.region.inputs], self._is_quick()
         try:
-            kernel, updates = kernel_of(self.graph, names, self._strides(key), is_quick=is_quick)
+            kernel, updates = kernel_of(self.graph, names, strides, is_quick=is_quick)
         except Refused as reason:
             raise Unavailable(str(reason)) from None
         assert updates == dict(self.updates)

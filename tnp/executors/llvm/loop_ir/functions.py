@@ -56,23 +56,26 @@ HINTS = {
 class Function:
     """The code of one function, and the sizes that it has computed."""
 
-    def __init__(self, module: Module, context: str = "%ctx") -> None:
+    def __init__(self, module: Module, words: dict[Any, int] | None = None) -> None:
         self.module = module
         self.code = Code(module.code)
-        self.context = context
+        #: where words are found that a frame has in the place of the context
+        self.words = words
+        #: registers of addresses that are in no word, or in one, too
+        self.addresses: dict[Any, str] = {}
         self.known: dict[Any, str] = {}
 
     def _place(self, i: int) -> str:
-        return self.code.op(f"getelementptr i64, ptr {self.context}, i64 {i}")
+        return self.code.op(f"getelementptr i64, ptr %ctx, i64 {i}")
 
     def set_word(self, i: int, value: str) -> None:
         self.code.line(f"store i64 {value}, ptr {self._place(i)}, align 8")
 
     def word(self, key: Any) -> str:
-        return self.code.op(f"load i64, ptr {self._place(self.module.word(key))}, align 8")
+        return self.code.op(f"load i64, ptr {self.place(key)}, align 8")
 
     def pointer(self, key: Any) -> str:
-        return self.code.op(f"load ptr, ptr {self._place(self.module.word(key))}, align 8")
+        return self.addresses.get(key) or self.code.op(f"load ptr, ptr {self.place(key)}, align 8")
 
     def size(self, n: Any) -> str:
         """The register of a size."""
@@ -106,6 +109,8 @@ class Function:
 
     def place(self, key: Any) -> str:
         """The address of a word of the context."""
+        if self.words is not None:
+            return self._place(self.words.setdefault(key, len(self.words)))
         return self._place(self.module.word(key))
 
     def branch(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
@@ -123,7 +128,7 @@ class Function:
             self.known = dict(known)
         code.block(labels[2])
 
-    def call(self, name: str, count: str, cost: str, least: int = 1) -> None:
+    def call(self, name: str, count: str, cost: str, least: int = 1, context: str = "%ctx") -> None:
         """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay, each of which
         gets ``least`` iterations or more. A long one looks for Ctrl-C, unless the caller's arrays are being changed."""
         code = self.code
@@ -138,18 +143,18 @@ class Function:
 
         def together() -> None:
             code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
-            code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
+            code.line(f"call void @tnp_parallel(ptr @{name}, ptr {context}, i64 {count}, i64 {grain})")
 
         def alone() -> None:
-            code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
+            code.line(f"call void @{name}(ptr {context}, i64 0, i64 {count})")
 
         self.branch(
             is_long,
-            lambda: self._in_slices(name, count, cost, grain),
+            lambda: self._in_slices(name, count, cost, grain, context),
             lambda: self.branch(pays, together, alone),
         )
 
-    def _in_slices(self, name: str, count: str, cost: str, grain: str) -> None:
+    def _in_slices(self, name: str, count: str, cost: str, grain: str, context: str) -> None:
         """The call of a nest's function for some iterations at a time; between them the kernel is left if the user has pressed Ctrl-C."""
         code = self.code
         length = extreme(code, "smax", code.arithmetic("udiv", str(target.POLL_COST), cost), grain)
@@ -161,7 +166,7 @@ class Function:
         code.block(head)
         code.line(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{again} ]")
         part = extreme(code, "smin", code.op(f"sub i64 {count}, {first}"), length)
-        code.line(f"call void @tnp_parallel_from(ptr @{name}, ptr %ctx, i64 {first}, i64 {part}, i64 {grain})")
+        code.line(f"call void @tnp_parallel_from(ptr @{name}, ptr {context}, i64 {first}, i64 {part}, i64 {grain})")
         code.line(f"{following} = add i64 {first}, {part}")
         code.line(f"br i1 {code.op(f'icmp slt i64 {following}, {count}')}, label %{ask}, label %{done}")
         code.block(ask)
@@ -192,11 +197,13 @@ class Body:
     def __init__(self, nest: NestCode | SkewedCode) -> None:
         self.nest = nest
         self.module = nest.module
-        self.head = Function(self.module)
+        self.head = Function(self.module, nest.words)
         self.code = Code(self.module.code)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
         self.pointers: dict[Any, str] = {}
+        #: the buffers, numbered as they are used
+        self.memories: dict[Buffer, int] = {}
         self.accumulators: dict[Reduce, Accumulator] = {}
         #: those of the nest being written
         self.statements: Sequence[Statement] = nest.statements
@@ -398,14 +405,18 @@ class Body:
         return self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {offset}")
 
     def load(self, buffer: Buffer, at: tuple[Index, ...]) -> Any:
-        return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
+        return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.alias(buffer))
+
+    def alias(self, buffer: Buffer) -> str:
+        """What an access tells LLVM: that the buffer's memory is no other's."""
+        return self.module.alias(self.memories.setdefault(buffer, len(self.memories)))
 
     def store(self, buffer: Buffer, at: tuple[Index, ...], value: Any) -> None:
         for scope in self.values:  # what was loaded before may be another value now
             for key in [k for k in scope if isinstance(k, tuple) and k[0] is buffer]:
                 del scope[key]
         if buffer.role not in ("row", "point") or buffer.shape:  # else it is a register
-            scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
+            scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.alias(buffer))
         self.values[-1][buffer, at] = value
 
     # Values

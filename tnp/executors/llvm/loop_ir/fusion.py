@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.dependence import conflict, may_share_a_point, may_share_loops, touched
@@ -75,14 +76,14 @@ def _shared_loops(earlier: Nest | Rows, nest: Nest) -> int:
     """How many outer loops a nest can share with an earlier one, and gains from."""
     if any(isinstance(s, ORDERED) for s in (*statements_of(earlier), *nest.statements)):
         return 0
-    if not set().union(*touched(statements_of(earlier))) & set().union(*touched(statements_of(nest))):
+    most = max(len(earlier.loops), len(nest.loops))
+    counts = (
+        [len(earlier.loops)] if isinstance(earlier, Rows) else [n for n in range(len(earlier.loops), 0, -1) if n < most]
+    )
+    counts = [n for n in counts if n <= len(nest.loops)]
+    if not counts or not set().union(*touched(statements_of(earlier))) & set().union(*touched(nest.statements)):
         return 0
-    counts = [len(earlier.loops)] if isinstance(earlier, Rows) else range(len(earlier.loops), 0, -1)
-    for count in counts:
-        inner = isinstance(earlier, Rows) or count < max(len(earlier.loops), len(nest.loops))
-        if inner and count <= len(nest.loops) and _may_share(earlier, nest, count):
-            return count
-    return 0
+    return next((n for n in counts if _may_share(earlier, nest, n)), 0)
 
 
 def _may_share(earlier: Nest | Rows, nest: Nest, count: int) -> bool:
@@ -220,17 +221,11 @@ class _Renaming:
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)
         buffer, at = self._at(s.buffer, s.at)
-        if isinstance(s, Store):
-            return Store(buffer, at, value)
-        if isinstance(s, Scatter):
-            return Scatter(buffer, at, value, s.adds, tuple(map(self._var, s.ordered)))
-        if isinstance(s, Positions):
-            return Positions(buffer, at, value, self._var(s.along))
-        if isinstance(s, InPlace):
-            return InPlace(buffer, at, s.op, value, tuple(map(self._var, s.inner)))
-        if isinstance(s, Scan):
-            return Scan(buffer, at, s.op, value, self._var(s.along))
-        return Reduce(buffer, at, s.op, value, tuple(map(self._var, s.over)))
+        loops: dict[str, Any] = {"along": self._var(s.along)} if isinstance(s, (Scan, Positions)) else {}
+        if isinstance(s, (Reduce, Scatter, InPlace)):
+            name = "over" if isinstance(s, Reduce) else "ordered" if isinstance(s, Scatter) else "inner"
+            loops[name] = tuple(map(self._var, getattr(s, name)))
+        return replace(s, buffer=buffer, at=at, value=value, **loops)
 
     def _expression(self, x: Expression) -> Expression:
         if id(x) not in self._made:

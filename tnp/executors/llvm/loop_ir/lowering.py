@@ -397,16 +397,16 @@ class _Lowering:
             )
         if isinstance(node, Routine):
             inner = tuple(loops[-ROUTINES[node.op].dims :])
-            return nodes.InPlace(self.stored[node], at, node.op, self._element(node.sources[0], at), inner)
+            return nodes.InPlace(self.stored[node], at, self._element(node.sources[0], at), node.op, inner)
         if isinstance(node, Scan):
             (along,) = at[node.dim].variables()
-            return nodes.Scan(self.stored[node], at, SCANS[node.op], self._element(node.sources[0], at), along)
+            return nodes.Scan(self.stored[node], at, self._element(node.sources[0], at), SCANS[node.op], along)
         if not isinstance(node, Reduction):
             return Store(self.stored[node], at, self._computed(node, at))
         place = tuple(i for d, i in enumerate(at) if d not in node.dims)
         over = tuple(v for v in loops if any(v in at[d].terms for d in node.dims))
         op = "sum" if isinstance(node, Product) else node.op
-        return Reduce(self.stored[node], place, op, self._element(node.sources[0], at), over)
+        return Reduce(self.stored[node], place, self._element(node.sources[0], at), op, over)
 
     def _update(self, node: Update, at: Indices) -> Statement:
         if not node.lookups:

@@ -77,9 +77,11 @@ def take(function: Function, places: Sequence[Place]) -> list[tuple[str, str]]:
             address = allocate(code, size)
             _refuse_without(code, address, taken)
             taken.append((address, size))
-        word = code.op(f"ptrtoint ptr {address} to i64")
-        for key in place.keys:
-            function.set_word(function.module.word(key), word)
+        function.addresses.update(dict.fromkeys(place.keys, address))
+        words = [function.module.words[key] for key in place.keys if key in function.module.words]
+        word = code.op(f"ptrtoint ptr {address} to i64") if words else ""
+        for i in words:
+            function.set_word(i, word)
     return taken
 
 

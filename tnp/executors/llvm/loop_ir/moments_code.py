@@ -18,10 +18,12 @@ from tnp.executors.llvm.loop_ir.nests import (
     BLOCKS,
     NARROW,
     ROW_BLOCKS,
+    BlockCall,
     Call,
     Columns,
     NestCode,
-    block_rows,
+    RowBlocks,
+    rows_of_block,
 )
 from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Load, Moments, Reduce, product
 
@@ -48,7 +50,7 @@ class MomentsCode(NestCode):
         distance = Apply("sub", (values, Load(self.mean, ())), self.dtype, self.dtype)
         square = Apply("mul", (distance, distance), self.dtype, self.dtype)
         s = nest.squares
-        self.rest, self.square = (Reduce(s.buffer, s.at, "sum", x, s.over) for x in (distance, square))
+        self.rest, self.square = (Reduce(s.buffer, s.at, x, "sum", s.over) for x in (distance, square))
         self.sums = [s for s in nest.first.statements if isinstance(s, Reduce)]
         self.count = self.runs[0][1]
         self.is_whole = len(self.runs) == 1
@@ -72,11 +74,6 @@ class MomentsCode(NestCode):
     def centered(self) -> Iterator[Callable[[Function], None]]:
         """The function that combines the squares."""
         yield self._shift_whole() if self.is_whole else self._shift_columns()
-
-    def _save(self, body: Body, place: str, i: str = "0") -> None:
-        """Stores what a block has found, at its place."""
-        for s, key in self.keys.items():
-            body.accumulators[s].save(body.partial(key, place), i)
 
     def _mean_of(self, body: Body, total: Any, begin: str, end: str) -> Any:
         length = scalars.convert(body.code, body.code.arithmetic("sub", end, begin), dtypes.int64, self.dtype)
@@ -116,24 +113,12 @@ class MomentsCode(NestCode):
             body.reset()
             body.values[-1][self.mean, ()] = mean
             body.points(self.runs, begin, end)
-            self._save(body, block)
-        name = body.finish()
-
-        def call(function: Function) -> None:
-            length, blocks = self._blocks(function, count, [])
-            function.call(name, blocks, function.code.arithmetic("mul", str(3 * self.cost), length))
-
-        yield call
+            for s, key in self.keys.items():
+                body.accumulators[s].save(body.partial(key, block))
+        yield BlockCall(body.finish(), 3 * self.cost, lambda function: self._blocks(function, count, []))
         ending = Body(self)
         ending.statements = self.sums
-        _, blocks = self._blocks(ending.head, count, [])
-        ending.reset()
-        with ending.plain_loop("0", blocks, "scalar") as block:
-            for s in self.sums:
-                a = ending.accumulators[s]
-                a.add(a.saved(ending.partial(self.keys[s], block)))
-        ending.keep()
-        yield self._alone(ending)
+        yield self._sum_blocks(ending, {s: self.keys[s] for s in self.sums})
 
     def _shift_whole(self) -> Callable[[Function], None]:
         ((_, count),) = self.runs
@@ -152,25 +137,17 @@ class MomentsCode(NestCode):
 
     # Columns
 
-    def _range(self, body: Body, block: str) -> tuple[str, str]:
-        length, _ = block_rows(body.head, self.count)
-        begin = body.code.arithmetic("mul", block, length)
-        return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(self.count))
-
-    def _place(self, body: Body, columns: Columns, tile: str, block: str) -> str:
-        first = body.code.arithmetic("mul", tile, str(columns.width))
-        return body.code.arithmetic("add", body.code.arithmetic("mul", block, body.head.size(columns.count)), first)
-
     def _column_blocks(self) -> Iterator[Callable[[Function], None]]:
         body = Body(self)
         columns = Columns(self.sums, self.runs, TILE)
         around = _Around([self.rest, self.square], self.runs, self.mean)
+        blocks = RowBlocks(columns, self.count, self.keys)
         with body.plain_loop("%begin", "%end") as block:
-            begin, end = self._range(body, block)
+            begin, end = rows_of_block(body, self.count, block)
             with columns.each_tile(body) as tile:
                 body.statements = self.sums
                 columns.accumulate(body, tile, begin, end)
-                place = self._place(body, columns, tile, block)
+                place = blocks.place(body, tile, block)
                 if around.means is None:
                     around.means = accumulator(body, self.rest, columns.width)
 
@@ -184,36 +161,11 @@ class MomentsCode(NestCode):
                 columns.over(body, tile, put_mean)
                 body.statements = [self.rest, self.square]
                 around.accumulate(body, tile, begin, end)
-                columns.over(body, tile, lambda i: self._save(body, body.code.arithmetic("add", place, i), i))
-        name = body.finish()
-
-        def call(function: Function) -> None:
-            length, blocks = block_rows(function, self.count)
-            cost = function.size(product([columns.count, 3 * self.cost]))
-            function.call(name, blocks, function.code.arithmetic("mul", cost, length))
-
-        yield call
-        yield self._sum_blocks()
-
-    def _sum_blocks(self) -> Call:
-        """The function that adds up the blocks' sums."""
-        body = Body(self)
-        body.statements = self.sums
-        columns = Columns(self.sums, self.runs, NARROW)
-        _, blocks = block_rows(body.head, self.count)
-        with body.plain_loop("%begin", "%end") as tile:
-            columns.reset(body, tile)
-            with body.plain_loop("0", blocks) as block:
-                place = self._place(body, columns, tile, block)
-
-                def add(i: str) -> None:
-                    for s in self.sums:
-                        a = body.accumulators[s]
-                        a.add(a.saved(body.partial(self.keys[s], body.code.arithmetic("add", place, i))), i)
-
-                columns.over(body, tile, add)
-            columns.keep(body, tile)
-        return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
+                columns.over(body, tile, lambda i: blocks.save(body, body.code.arithmetic("add", place, i), i))
+        yield blocks.call(body, product([columns.count, 3 * self.cost]))
+        ending = Body(self)
+        ending.statements = self.sums
+        yield RowBlocks(Columns(self.sums, self.runs, NARROW), self.count, self.keys).ending(ending)
 
     def _shift_columns(self) -> Call:
         body = Body(self)
@@ -221,20 +173,14 @@ class MomentsCode(NestCode):
         columns = Columns([self.square], self.runs, NARROW)
         for s in (self.rest, self.square):
             body.accumulators[s] = accumulator(body, s, columns.width)
-        _, blocks = block_rows(body.head, self.count)
-        with body.plain_loop("%begin", "%end") as tile:
-            columns.reset(body, tile)
-            with body.plain_loop("0", blocks) as block:
-                begin, end = self._range(body, block)
-                length, place = body.code.arithmetic("sub", end, begin), self._place(body, columns, tile, block)
+        blocks = RowBlocks(columns, self.count, self.keys)
 
-                def add(i: str) -> None:
-                    shifted = self._shifted(body, body.code.arithmetic("add", place, i), length)
-                    body.accumulators[self.square].add(shifted, i)
+        def of_block(block: str) -> Callable[[str, str], None]:
+            begin, end = rows_of_block(body, self.count, block)
+            length = body.code.arithmetic("sub", end, begin)
+            return lambda place, i: body.accumulators[self.square].add(self._shifted(body, place, length), i)
 
-                columns.over(body, tile, add)
-            columns.keep(body, tile)
-        return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
+        return blocks.over_blocks(body, of_block)
 
 
 class _Around(Columns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from tnp.executors.llvm.loop_ir.prefetch import next_rows
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module
 
-__all__ = ["BLOCKS", "Call", "NestCode", "RowsCode"]
+__all__ = ["BLOCKS", "BlockCall", "Call", "NestCode", "RowsCode"]
 
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
@@ -61,6 +61,19 @@ class Call:
         function.call(self.name, function.size(self.count), function.size(self.cost))
 
 
+@dataclass(frozen=True)
+class BlockCall:
+    """The call of a function for all blocks, an iteration of which costs so many additions; ``blocks`` gives how long they are, and how many."""
+
+    name: str
+    cost: Any
+    blocks: Callable[[Function], tuple[str, str]]
+
+    def __call__(self, function: Function) -> None:
+        length, blocks = self.blocks(function)
+        function.call(self.name, blocks, function.code.arithmetic("mul", function.size(self.cost), length))
+
+
 class NestCode:
     """The functions of one nest. With ``keeps_first``, its outermost loop is not one with those inside of it."""
 
@@ -70,6 +83,8 @@ class NestCode:
         self.statements: list[Statement] = list(statements_of(nest))
         self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
         self.inner: list[Var] = []
+        #: the words of the frame of a function that several nests share
+        self.words: dict[Any, int] | None = None
         self.over: set[Var] = set(nest.reduced) if isinstance(nest, Nest) else set()
         #: loops that are one, by the variable of the innermost, with their number of iterations
         apart = 1 if keeps_first else 0
@@ -123,6 +138,19 @@ class NestCode:
     def cost(self) -> int:
         """Additions of one point."""
         return cost_of(self.statements)
+
+    @property
+    def is_one_function(self) -> bool:
+        """Whether :meth:`calls` gives one :class:`Call`, of a function that needs no memory of its own."""
+        kinds = [var in self.over for var, _ in self.runs]
+        if self.scans or not all(kinds):
+            return not self.scans and (not any(kinds) or kinds[-1])
+        return not kinds or self._is_alone(Function(self.module))
+
+    def _is_alone(self, function: Function) -> bool:
+        """Whether a reduction over all loops is one block."""
+        (_, count), *others = self.runs
+        return isinstance(count, int) and self._blocks(function, count, others)[1] == "1"
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
         """The functions, and their calls."""
@@ -189,43 +217,40 @@ class NestCode:
         """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
         (_, count), *others = self.runs
         body = Body(self)
-        if isinstance(count, int) and self._blocks(body.head, count, others)[1] == "1":
+        if self._is_alone(body.head):
             body.reset()
             body.points(self.runs)
             body.keep()
             yield self._alone(body)
             return
-        keys = [self.module.scratch(BLOCKS * SLOT_BYTES) for _ in body.reductions()]
-        length, blocks = self._blocks(body.head, count, others)
+        keys = {s: self.module.scratch(BLOCKS * SLOT_BYTES) for s in body.reductions()}
+        length, _ = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
             begin = body.code.arithmetic("mul", block, length)
             end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
             body.reset()
             body.points(self.runs, begin, end)
-            for key, s in zip(keys, body.reductions()):
+            for s, key in keys.items():
                 body.accumulators[s].save(body.partial(key, block))
-        name = body.finish()
+        cost = product([self.cost, *(n for _, n in others)])
+        yield BlockCall(body.finish(), cost, lambda function: self._blocks(function, count, others))
+        yield self._sum_blocks(Body(self), keys)
 
-        def call(function: Function) -> None:
-            length, blocks = self._blocks(function, count, others)
-            inner = function.size(product([self.cost, *(n for _, n in others)]))
-            function.call(name, blocks, function.code.arithmetic("mul", inner, length))
+    def _sum_blocks(self, body: Body, keys: Mapping[Reduce, str]) -> Call:
+        """The function that adds up what blocks of a whole have found, which is in the memory of ``keys``."""
+        (_, count), *others = self.runs
+        _, blocks = self._blocks(body.head, count, others)
+        body.reset()
+        with body.plain_loop("0", blocks, "scalar") as block:
+            for s, key in keys.items():
+                a = body.accumulators[s]
+                a.add(a.saved(body.partial(key, block)))
+        body.keep()
+        return self._alone(body)
 
-        yield call
-        ending = Body(self)
-        _, blocks = self._blocks(ending.head, count, others)
-        ending.reset()
-        with ending.plain_loop("0", blocks, "scalar") as block:
-            for key, s in zip(keys, ending.reductions()):
-                a = ending.accumulators[s]
-                a.add(a.saved(ending.partial(key, block)))
-        ending.keep()
-        yield self._alone(ending)
-
-    def _alone(self, body: Body) -> Callable[[Function], None]:
+    def _alone(self, body: Body) -> Call:
         """The call of a function that is not in parallel."""
-        name = body.finish()
-        return lambda function: function.code.line(f"call void @{name}(ptr %ctx, i64 0, i64 1)")
+        return Call(body.finish(), 1, 1)
 
     def _blocks(self, function: Function, count: Any, others: Sequence[tuple[Var, Any]]) -> tuple[str, str]:
         """The iterations of a block, and how many blocks there are."""
@@ -258,13 +283,17 @@ class NestCode:
 
     def _row_blocks(self, columns: Columns) -> Iterator[Callable[[Function], None]]:
         """Blocks of rows in parallel, whose sums a second function adds up."""
-        blocks = RowBlocks(self.module, columns, columns.outermost[1])
+        rows = columns.outermost[1]
+        most = min(ROW_BLOCKS, rows // ROWS + 1) if isinstance(rows, int) else ROW_BLOCKS
+        size = product([columns.count, most * SLOT_BYTES])
+        blocks = RowBlocks(columns, rows, {s: self.module.scratch(size) for s in columns.reductions})
         body = Body(self)
         with body.plain_loop("%begin", "%end") as block:
-            begin, end = blocks.range(body, block)
+            begin, end = rows_of_block(body, rows, block)
             with columns.each_tile(body) as tile:
                 columns.accumulate(body, tile, begin, end)
-                blocks.save(body, tile, block)
+                place = blocks.place(body, tile, block)
+                columns.over(body, tile, lambda i: blocks.save(body, body.code.arithmetic("add", place, i), i))
         yield blocks.call(body, product([self.cost, columns.count, *(n for _, n in columns.between)]))
         yield blocks.ending(Body(self))
 
@@ -464,64 +493,60 @@ def block_rows(function: Function, rows: Any) -> tuple[str, str]:
     return length, code.arithmetic("udiv", up, length)
 
 
-class RowBlocks:
-    """Blocks of the rows of columns, of which each has sums of its own. How long they are depends on the number of rows alone."""
+def rows_of_block(body: Body, rows: Any, block: str) -> tuple[str, str]:
+    """The rows of a block, from one to before another."""
+    length, _ = block_rows(body.head, rows)
+    begin = body.code.arithmetic("mul", block, length)
+    return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(rows))
 
-    def __init__(self, module: Module, columns: Columns, rows: Any) -> None:
+
+class RowBlocks:
+    """Blocks of the rows of columns, of which each has sums of its own, in the memory of ``keys``. How long they are depends on the number
+    of rows alone."""
+
+    def __init__(self, columns: Columns, rows: Any, keys: Mapping[Reduce, str]) -> None:
         self.columns = columns
         self.rows = rows
-        blocks = min(ROW_BLOCKS, rows // ROWS + 1) if isinstance(rows, int) else ROW_BLOCKS
-        self.keys = [module.scratch(product([columns.count, blocks * SLOT_BYTES])) for _ in columns.reductions]
+        self.keys = keys
 
-    def range(self, body: Body, block: str) -> tuple[str, str]:
-        """The rows of a block."""
-        length, _ = block_rows(body.head, self.rows)
-        begin = body.code.arithmetic("mul", block, length)
-        return begin, extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(self.rows))
-
-    def _place(self, body: Body, tile: str, block: str) -> str:
+    def place(self, body: Body, tile: str, block: str) -> str:
+        """The number of the first column of a tile among those of all blocks."""
         first = body.code.arithmetic("mul", tile, str(self.columns.width))
         return body.code.arithmetic(
             "add", body.code.arithmetic("mul", block, body.head.size(self.columns.count)), first
         )
 
-    def save(self, body: Body, tile: str, block: str) -> None:
-        """Stores the sums of a tile of a block."""
-        place = self._place(body, tile, block)
+    def save(self, body: Body, place: str, i: str) -> None:
+        """Stores the sums of column ``i`` of a tile at their place."""
+        for s, key in self.keys.items():
+            body.accumulators[s].save(body.partial(key, place), i)
 
-        def write(i: str) -> None:
-            for key, s in zip(self.keys, self.columns.reductions):
-                body.accumulators[s].save(body.partial(key, body.code.arithmetic("add", place, i)), i)
-
-        self.columns.over(body, tile, write)
-
-    def call(self, body: Body, cost: Any) -> Callable[[Function], None]:
+    def call(self, body: Body, cost: Any) -> BlockCall:
         """The call of a function for all blocks, a row of which costs so much."""
-        name = body.finish()
+        return BlockCall(body.finish(), cost, lambda function: block_rows(function, self.rows))
 
-        def call(function: Function) -> None:
-            length, blocks = block_rows(function, self.rows)
-            function.call(name, blocks, function.code.arithmetic("mul", function.size(cost), length))
-
-        return call
-
-    def ending(self, body: Body) -> Call:
-        """The function that adds up the sums of all blocks, tile by tile."""
+    def over_blocks(self, body: Body, of_block: Callable[[str], Callable[[str, str], None]]) -> Call:
+        """A function that combines what blocks have found, tile by tile. What ``of_block`` gives of a block is given a place and a column
+        of a tile."""
         columns = self.columns
         _, blocks = block_rows(body.head, self.rows)
         with body.plain_loop("%begin", "%end") as tile:
             columns.reset(body, tile)
             with body.plain_loop("0", blocks) as block:
-                place = self._place(body, tile, block)
-
-                def write(i: str) -> None:
-                    for key, s in zip(self.keys, columns.reductions):
-                        a = body.accumulators[s]
-                        a.add(a.saved(body.partial(key, body.code.arithmetic("add", place, i))), i)
-
-                columns.over(body, tile, write)
+                write, place = of_block(block), self.place(body, tile, block)
+                columns.over(body, tile, lambda i: write(body.code.arithmetic("add", place, i), i))
             columns.keep(body, tile)
         return Call(body.finish(), columns.tiles, ROW_BLOCKS * columns.width)
+
+    def ending(self, body: Body) -> Call:
+        """The function that adds up the sums of all blocks, tile by tile."""
+
+        def add(place: str, i: str) -> None:
+            for s in self.columns.reductions:
+                a = body.accumulators[s]
+                a.add(a.saved(body.partial(self.keys[s], place)), i)
+
+        return self.over_blocks(body, lambda _: add)
 
 
 def _divided(i: Index) -> set[Var]:

@@ -191,9 +191,11 @@ class Element(Atom):
         return hash((id(self.x), self.limit))
 
 
+@dataclass(frozen=True, eq=False)
 class _Statement:
-    value: Expression
+    buffer: Buffer
     at: tuple[Index, ...]
+    value: Expression
 
     @cached_property
     def reads(self) -> tuple[Load, ...]:
@@ -208,20 +210,13 @@ class _Statement:
 class Store(_Statement):
     """``buffer[at] = value``. Its loops go over all elements of the buffer, or over those of a part, which it updates."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
-    value: Expression
-
 
 @dataclass(frozen=True, eq=False)
 class Reduce(_Statement):
     """``buffer[at] = op(buffer[at], value)`` over the loops ``over``, from the neutral element on; ``op`` is a row of the table
     of reductions."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
     op: str
-    value: Expression
     over: tuple[Var, ...]
 
 
@@ -229,10 +224,7 @@ class Reduce(_Statement):
 class Scan(_Statement):
     """``buffer[at]`` is the reduction ``op`` of the values up to this point of the loop ``along``, in their order. Alone in its nest."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
     op: str
-    value: Expression
     along: Var
 
 
@@ -241,9 +233,6 @@ class Positions(_Statement):
     """``buffer`` is the positions of the loop ``along`` at which ``value``, a bool, is true, from ``at`` on. One element behind its end
     may be written, too. Alone in its nest."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
-    value: Expression
     along: Var
 
 
@@ -252,9 +241,6 @@ class Scatter(_Statement):
     """``buffer[at] = value``, or with ``adds`` that added to what is there, where several points may have one place: the loops ``ordered``
     go in their order. Alone in its nest."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
-    value: Expression
     adds: bool
     ordered: tuple[Var, ...]
 
@@ -264,10 +250,7 @@ class InPlace(_Statement):
     """For each point of the other loops: ``buffer[at] = value`` over the loops ``inner``, of a row or a matrix, and then ``op``, one of
     :data:`~tnp.executors.llvm.routines.ROUTINES`, of these elements in place. Alone in its nest."""
 
-    buffer: Buffer
-    at: tuple[Index, ...]
     op: str
-    value: Expression
     inner: tuple[Var, ...]
 
 

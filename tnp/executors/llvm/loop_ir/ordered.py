@@ -83,7 +83,7 @@ def positions(body: Body, s: Positions) -> None:
 
     def put(position: str, at: str) -> None:
         place = code.op(f"getelementptr i64, ptr {start}, i64 {at}")
-        scalars.store(code, position, place, s.buffer.dtype, body.module.alias(s.buffer))
+        scalars.store(code, position, place, s.buffer.dtype, body.alias(s.buffer))
 
     with body.loop(s.along, "0", body.head.size(s.along.limit)):
         found = extreme(code, "smin", code.op(f"load i64, ptr {count}, align 8"), most)

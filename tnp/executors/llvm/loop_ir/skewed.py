@@ -38,6 +38,7 @@ class SkewedCode:
         self.module = module
         self.nest = nest
         self.inner: list[Var] = []
+        self.words = None
         self.statements: list[Statement] = []
         self.first, self.second = (
             (RowsCode if isinstance(n, Rows) else NestCode)(module, n, keeps_first=True).rows()
@@ -47,12 +48,10 @@ class SkewedCode:
         self.counter = f"rows of {nest.made.name}"
         module.word(self.counter)
         self.least = max(1, ROWS_FOR_EACH_LEFT * (nest.high - nest.low))
+        self.together, self.missing = self._together(), self._missing()
 
     def __call__(self, function: Function) -> None:
-        together, missing = self._together(), self._missing()
-        function.branch(
-            self._pays(function), lambda: self._run(function, together, missing), lambda: self._apart(function)
-        )
+        function.branch(self._pays(function), lambda: self._run(function), lambda: self._apart(function))
 
     def _apart(self, function: Function) -> None:
         self.first(function)
@@ -74,17 +73,17 @@ class SkewedCode:
             code.compare("sge", str(target.SKEWED_WORKING_BYTES), working),
         )
 
-    def _run(self, function: Function, together: str, missing: str) -> None:
+    def _run(self, function: Function) -> None:
         code, limit = function.code, function.size(self.second.count)
         self._set(function, function.pointer(self.nest.made), limit, 0)
         function.set_word(self.module.word(self.counter), "0")
         cost = function.size(self.first.cost + self.second.cost)
-        function.call(together, function.size(self.first.count), cost, self.least)
+        function.call(self.together, function.size(self.first.count), cost, self.least)
         done = code.arithmetic("add", function.word(self.counter), str(FEW_ROWS))
         function.branch(
             code.compare("sge", done, limit),
-            lambda: code.line(f"call void @{missing}(ptr %ctx, i64 0, i64 {limit})"),
-            lambda: function.call(missing, limit, cost),
+            lambda: code.line(f"call void @{self.missing}(ptr %ctx, i64 0, i64 {limit})"),
+            lambda: function.call(self.missing, limit, cost),
         )
 
     def _set(self, function: Function | Body, pointer: str, count: str, value: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.executors.llvm import target
-from tnp.executors.llvm.loop_ir.dependence import conflicts, disjoint, distance, touched
+from tnp.executors.llvm.loop_ir.dependence import meetings, touched
 from tnp.executors.llvm.loop_ir.functions import typical
 from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Reduce, Rows, Skewed, statements_of
 
@@ -39,18 +39,9 @@ def _together(first: Entry, second: Entry, number: int) -> Skewed | None:
         return None
     if not _has_rows(first) or not _has_rows(second):
         return None
-    distances: set[int] = set()
-    for a in statements_of(first):
-        for b in statements_of(second):
-            for _, at, other in conflicts(a, b):
-                if disjoint(at, other):
-                    continue
-                found = distance(at, other, first.loops[0], second.loops[0])
-                if found is None:
-                    return None
-                distances.add(found)
+    distances: set[Any] = {ahead for _, ahead in meetings(first, second, first.loops[0], second.loops[0])}
     shared = touched_by_both(first, second)
-    if not distances or typical(bytes_of(shared)) < target.SKEWED_CODE_BYTES:
+    if not distances or None in distances or typical(bytes_of(shared)) < target.SKEWED_CODE_BYTES:
         return None
     made = Buffer(f"made{number}", dtypes.uint8, (second.loops[0].limit,))
     return Skewed(first, second, min(distances), max(distances), made)

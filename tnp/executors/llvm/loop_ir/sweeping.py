@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from tnp.executors.llvm import target
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.loop_ir.dependence import conflict, conflicts, disjoint, distance
+from tnp.executors.llvm.loop_ir.dependence import conflict, meetings
 from tnp.executors.llvm.loop_ir.functions import typical
 from tnp.executors.llvm.loop_ir.fusion import TRIED, renamed
 from tnp.executors.llvm.loop_ir.nodes import (
@@ -85,9 +85,8 @@ def _together(first: Entry, second: Entry) -> Swept | None:
         for b in statements_of(second):
             if isinstance(a, Reduce) and rows in a.over and any(load.buffer is a.buffer for load in b.reads):
                 return None  # a sum of all rows
-            for _, at, other in conflicts(a, b):
-                if not disjoint(at, other) and distance(at, other, rows, own) != 0:
-                    return None  # what one of them leaves, the other one needs in other rows
+    if any(ahead != 0 for _, ahead in meetings(first, second, rows, own)):
+        return None  # what one of them leaves, the other one needs in other rows
     mine, theirs = (
         (_by_rows(p, rows) for p in (parts, more) if p) if rows is own else (_by_rows(parts, rows), _by_rows(more, own))
     )

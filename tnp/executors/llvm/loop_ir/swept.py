@@ -10,7 +10,17 @@ from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir import strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
 from tnp.executors.llvm.loop_ir.functions import CHUNK, SLOT_BYTES, Body, Function
-from tnp.executors.llvm.loop_ir.nests import NARROW, ROW_BLOCKS, TOGETHER, Call, Columns, NestCode, block_rows
+from tnp.executors.llvm.loop_ir.nests import (
+    NARROW,
+    ROW_BLOCKS,
+    TOGETHER,
+    BlockCall,
+    Call,
+    Columns,
+    NestCode,
+    block_rows,
+    rows_of_block,
+)
 from tnp.executors.llvm.loop_ir.nodes import Nest, Reduce, Rows, Swept, cost_of, product
 from tnp.executors.llvm.loop_ir.sweeping import adds_rows
 
@@ -43,23 +53,15 @@ class SweptCode(NestCode):
         body, rows = Body(self), self.rows_of
         added = {part: self._columns_of(part, runs) for part, ((_, runs), *_) in self.parts if adds_rows(part)}
         with body.plain_loop("%begin", "%end") as block:
-            length, _ = block_rows(body.head, rows.limit)
-            begin = body.code.arithmetic("mul", block, length)
-            end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(rows.limit))
+            begin, end = rows_of_block(body, rows.limit, block)
             for columns in added.values():
                 for s in columns.reductions:
                     slots = self._places(body, s, columns.count, block)
                     body.accumulators[s] = accumulator(body, s, 0, slots)
                 columns.reset(body, "0")
             self._rows_in(body, added, begin, end)
-        name = body.finish()
         cost = sum((self._cost(part) for part, _ in self.parts), 0)
-
-        def call(function: Function) -> None:
-            length, blocks = block_rows(function, rows.limit)
-            function.call(name, blocks, function.code.arithmetic("mul", function.size(cost), length))
-
-        yield call
+        yield BlockCall(body.finish(), cost, lambda function: block_rows(function, rows.limit))
         for part, ((_, runs), *_) in self.parts:
             if adds_rows(part):
                 yield self._ending(Columns(part.statements, [(rows, rows.limit), *runs], NARROW), runs)

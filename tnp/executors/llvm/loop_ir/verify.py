@@ -20,15 +20,14 @@ from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
 from tnp.executors.llvm.loop_ir.dependence import (
-    conflicts,
     disjoint,
-    distance,
     ends,
     is_in_place,
     is_innermost,
     is_provable,
     may_share_a_point,
     may_share_loops,
+    meetings,
 )
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
@@ -58,7 +57,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     Swept,
     parts_of,
-    statements_of,
 )
 from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.routines import ROUTINES
@@ -126,23 +124,17 @@ class _Verifier:
             _check(part.loops[:1] == (swept.rows,), "a nest is not one of rows")
             self._entry(part)
             for earlier in swept.parts[:i]:
-                for a in statements_of(earlier):
-                    for b in statements_of(part):
-                        for buffer, at, other in conflicts(a, b):
-                            fits = disjoint(at, other) or distance(at, other, swept.rows, swept.rows) == 0
-                            _check(fits, f"{buffer.name} is used in other rows of a sweep")
+                for buffer, ahead in meetings(earlier, part, swept.rows, swept.rows):
+                    _check(ahead == 0, f"{buffer.name} is used in other rows of a sweep")
 
     def _skewed(self, skewed: Skewed) -> None:
         """As one behind the other, and where both access one element, at a distance of rows that is allowed."""
         for nest in (skewed.first, skewed.second):
             self._entry(nest)
         rows = skewed.first.loops[0], skewed.second.loops[0]
-        for a in statements_of(skewed.first):
-            for b in statements_of(skewed.second):
-                for buffer, at, other in conflicts(a, b):
-                    ahead = distance(at, other, *rows)
-                    fits = disjoint(at, other) or (ahead is not None and skewed.low <= ahead <= skewed.high)
-                    _check(fits, f"{buffer.name} is used at another distance than skewed rows have")
+        for buffer, ahead in meetings(skewed.first, skewed.second, *rows):
+            fits = ahead is not None and skewed.low <= ahead <= skewed.high
+            _check(fits, f"{buffer.name} is used at another distance than skewed rows have")
 
     def _rows(self, rows: Rows) -> None:
         _check(bool(rows.loops), "nests share no loop")

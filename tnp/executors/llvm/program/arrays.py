@@ -276,10 +276,7 @@ def _item(p: Program, out: NumberProxy, a: Array) -> Number:
         if dtype.kind == "u" and dtype.bits == 64:
             raise Refused("a Python integer from uint64")
         key = ("item", value)
-        low, high = (
-            (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
-        )
-        return Number(int, p.atom(key, lambda: p.code.convert(value, dtype, dtypes.int64), low, high))
+        return Number(int, p.atom(key, lambda: p.code.convert(value, dtype, dtypes.int64), *dtype.limits))
     if dtype.kind == "b":
         return Number(bool, value)
     wide = dtypes.float64 if dtype.kind == "f" else dtypes.complex128

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from tnp.executors.llvm.index import Sum, plus
+
 __all__ = [
     "HIGHEST",
     "LARGEST",
@@ -108,14 +110,13 @@ def _times(a: Atom, b: Atom) -> Product:
     return Product(tuple(sorted((*a.factors, *b.factors), key=lambda x: (str(x.register), id(x)))))
 
 
-class Int:
-    """``constant + sum(factor * atom)``, as a mathematical integer. Immutable; equal if they always have the same value."""
+class Int(Sum):
+    """A sum of multiples of registers and of their products, a mathematical integer with bounds. Equal are those of always the same value."""
 
-    __slots__ = ("constant", "high", "low", "terms")
+    __slots__ = ("high", "low")
 
     def __init__(self, constant: int = 0, terms: Mapping[Atom, int] | None = None, *, tight: bool = True) -> None:
-        self.constant = constant
-        self.terms = {a: c for a, c in terms.items() if c} if terms else {}
+        super().__init__(constant, terms)
         self.low = self.high = constant
         depends = False
         for atom, c in self.terms.items():
@@ -138,7 +139,7 @@ class Int:
             c = x.terms[atom]
             x = Int(
                 x.constant + c * step.constant,
-                _sum({a: k for a, k in x.terms.items() if a != atom}, step.terms, c),
+                plus({a: k for a, k in x.terms.items() if a != atom}, step.terms, c),
                 tight=False,
             )
             best = max(best, x.low) if sign < 0 else min(best, x.high)
@@ -146,7 +147,6 @@ class Int:
 
     @classmethod
     def of(cls, x: Any) -> Int:
-        """An atom, an ``int``, or an integer of the program. An atom of one value only is that value."""
         if isinstance(x, Int):
             return x
         if isinstance(x, Atom):
@@ -168,29 +168,14 @@ class Int:
         """Whether it surely is a 64-bit integer."""
         return LOWEST <= self.low and self.high <= HIGHEST
 
-    def __add__(self, other: Int | int) -> Int:
-        other = Int.of(other)
-        return Int(self.constant + other.constant, _sum(self.terms, other.terms, 1))
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Int:
-        return self * -1
-
-    def __sub__(self, other: Int | int) -> Int:
-        return self + Int.of(other) * -1
-
     def __mul__(self, factor: Int | int) -> Int:
-        if isinstance(factor, Int):
-            return self.times(factor)
-        return Int(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
+        return self.times(factor) if isinstance(factor, Int) else super().__mul__(factor)
 
     def times(self, other: Int, *, tight: bool = True) -> Int:
         """The product; ``tight`` says whether its bounds are to be as narrow as they can be."""
-        terms = {a: c * other.constant for a, c in self.terms.items()} if other.constant else {}
-        terms = _sum(terms, other.terms, self.constant)
+        terms = plus(plus({}, self.terms, other.constant), other.terms, self.constant)
         for a, c in self.terms.items():
-            terms = _sum(terms, {_times(a, b): d for b, d in other.terms.items()}, c)
+            terms = plus(terms, {_times(a, b): d for b, d in other.terms.items()}, c)
         return Int(self.constant * other.constant, terms, tight=tight)
 
     def divided(self, divisor: int) -> Int | None:
@@ -198,16 +183,6 @@ class Int:
         if self.constant % divisor or any(c % divisor for c in self.terms.values()):
             return None
         return Int(self.constant // divisor, {a: c // divisor for a, c in self.terms.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Int) and self.constant == other.constant and self.terms == other.terms
-
-    def __hash__(self) -> int:
-        return hash((self.constant, frozenset(self.terms.items())))
-
-    def __repr__(self) -> str:
-        parts = [f"{c}*{a!r}" if c != 1 else repr(a) for a, c in self.terms.items()]
-        return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
 
 
 def ceiling(x: Int) -> Int | None:
@@ -288,11 +263,3 @@ def row_major(shape: Sequence[Int], itemsize: int) -> tuple[list[Int], Int]:
 def without(x: Int, atoms: Container[Atom]) -> Int:
     """The terms that contain none of those registers."""
     return Int(x.constant, {a: c for a, c in x.terms.items() if not any(f in atoms for f in a.factors)})
-
-
-def _sum(a: Mapping[Atom, int], b: Mapping[Atom, int], factor: int) -> dict[Atom, int]:
-    """The terms of ``a + factor * b``."""
-    terms = dict(a)
-    for atom, c in b.items() if factor else ():
-        terms[atom] = terms.get(atom, 0) + c * factor
-    return terms

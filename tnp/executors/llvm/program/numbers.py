@@ -83,7 +83,7 @@ def as_dtype(p: Program, x: Any, dtype: DType) -> Operand:
     n = as_number(x)
     if n.python_type is float and dtype.kind in "iu":
         # What the integer part of a float raises that the dtype does not hold, or that NaN has none, is left to Python.
-        check_truncates(p, n.value, *_limits(dtype), exact=dtype.bits < 64 or dtype.kind == "u")
+        check_truncates(p, n.value, *dtype.limits, exact=dtype.bits < 64 or dtype.kind == "u")
     if n.python_type is not int or dtype.kind not in "iu":
         value = real(p, n) if n.python_type is int and dtype.kind in "fc" else n.value
         source = dtypes.float64 if n.python_type is int and dtype.kind in "fc" else _DTYPES[n.python_type]
@@ -91,7 +91,7 @@ def as_dtype(p: Program, x: Any, dtype: DType) -> Operand:
             return truth(p, n)
         return p.code.convert(value, source, dtype)
     i = whole(p, n)
-    low, high = _limits(dtype)
+    low, high = dtype.limits
     if not (low <= i.low and i.high <= high):
         p.check(
             _between(p, i, low, high), lambda v: OverflowError(f"Python integer {v} out of bounds for {dtype.name}"), i
@@ -107,13 +107,8 @@ def surely_fits(p: Program, x: Any, dtype: DType) -> bool:
     if n.python_type is not int or dtype.kind not in "iu":
         return True
     i = whole(p, n)
-    low, high = _limits(dtype)
+    low, high = dtype.limits
     return low <= i.low and i.high <= high
-
-
-def _limits(dtype: DType) -> tuple[int, int]:
-    bits = dtype.bits
-    return (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def check_truncates(p: Program, x: Operand, low: int, high: int, *, exact: bool) -> None:

@@ -202,8 +202,7 @@ class ProgramRegion(NativeRegion):
         outputs = [o for x in self.fresh for o in _outputs(x)]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1), ir, True
 
-    def error(self, args: Sequence[Any], record: int) -> BaseException:
-        """See :meth:`NativeRegion.error`."""
+    def error(self, record: int) -> BaseException:
         return _error(self.failures, record)
 
 

@@ -56,8 +56,7 @@ def _identity(name: str, dtype: DType) -> Value:
         return constant(sign * math.inf, dtype)
     if dtype.kind == "b":
         return constant(sign > 0, dtype)
-    low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
-    return constant(high if sign > 0 else low, dtype)
+    return constant(dtype.limits[sign > 0], dtype)
 
 
 def is_identity_of_extreme(x: object, dtype: DType) -> bool:

@@ -59,7 +59,7 @@ def itemsize(dtype: DType) -> int:
 
 
 def _integer_text(x: int, dtype: DType) -> str:
-    low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+    low, high = dtype.limits
     if not low <= x <= high:
         raise OverflowError(f"Python integer {x} out of bounds for {dtype}")
     return str(x)

@@ -7,6 +7,8 @@ that the program creates, are instances of twins; for the program, ``type(x)`` a
 
 from __future__ import annotations
 
+import abc
+import enum
 import functools
 import operator
 import sys
@@ -122,7 +124,8 @@ def traced_members(kind: type) -> dict[str, Any]:
     return found
 
 
-def _is_made_by_a_library(kind: type) -> bool:
+def _runs_code(kind: type) -> bool:
+    """Whether the metaclass of a class has code of the user's or of a library's that runs when a class is made."""
     return any(_keeps_a_record(class_attribute(type(kind), name)) for name in ("__new__", "__init__", "__prepare__"))
 
 
@@ -154,23 +157,39 @@ def make_class(kind: type, body: dict[str, Any]) -> type:
 
     Raises :class:`NeedsEager` where that is not possible.
     """
-    if _is_made_by_a_library(kind):
-        raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
-    same = {
+    body = {
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
         "__doc__": kind.__doc__,
         "_tnp_twin_of": kind,
+        **body,
     }
     try:
         if not _keeps_a_record(kind.__init_subclass__):
-            return type(kind)(kind.__name__, (kind,), {**same, **body})
+            return _new_class(kind, (kind,), body)
         first = _UnannouncedWithDict if kind.__dictoffset__ else _Unannounced
-        made: type = type(kind)(kind.__name__, (first, kind), {**same, **body})
-        made.__bases__ = (kind,)
+        made = _new_class(kind, (first, kind), body)
+        _SET_BASES(made, (kind,))
         return made
     except TypeError as error:
         raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
+
+
+#: replaces the bases of a class without asking its metaclass
+_SET_BASES: Callable[[type, tuple[type, ...]], None] = type.__dict__["__bases__"].__set__
+
+
+def _new_class(kind: type, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+    """A class like ``kind``. What a metaclass has done to ``kind`` the new class inherits, so the metaclass is not run."""
+    meta: Any = type(kind)
+    if not _runs_code(kind):
+        return meta(kind.__name__, bases, body)  # type: ignore[no-any-return]
+    if issubclass(meta, enum.EnumMeta) or _keeps_a_record(class_attribute(meta, "mro")):
+        raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
+    made: type = type.__new__(meta, kind.__name__, bases, body)
+    if issubclass(meta, abc.ABCMeta):
+        abc._abc_init(made)  # type: ignore[attr-defined]
+    return made
 
 
 def twin_of(kind: type) -> type:

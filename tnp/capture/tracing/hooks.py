@@ -47,7 +47,7 @@ from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
-from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
 
@@ -321,7 +321,12 @@ class Runtime(ControlFlow):
                     return run_opaquely(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
-        return f(*args, **kwargs)
+        try:
+            return f(*args, **kwargs)
+        except TypeError as error:  # code in C tells the classes that it was given
+            if any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
+                raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
+            raise
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""

@@ -143,7 +143,9 @@ def _is_code(x: Any) -> bool:
 
 
 def _is_set(x: Any) -> bool:
-    return type(x) in (set, frozenset) and all(type(y) in _ELEMENTS for y in x)
+    if type(x) not in (set, frozenset):
+        return False
+    return all(type(y) in _ELEMENTS or (isinstance(y, enum.Enum) and _is_constant(y)) or _is_code(y) for y in x)
 
 
 def _is_more_than_attributes(x: Any) -> bool:
@@ -249,7 +251,12 @@ ROWS: tuple[Row, ...] = (
         lambda x: library_of_value(x) is not None,
         lambda i, x, s: i.lift_of_library(x, s),
     ),
-    Row("sets of strings and integers", "guarded", _is_set, lambda i, x, s: lift_set(i, x, i.prologue.let(s))),
+    Row(
+        "sets of strings, integers, enumerations, functions and classes",
+        "guarded",
+        _is_set,
+        lambda i, x, s: lift_set(i, x, i.prologue.let(s)),
+    ),
     Row(
         "containers that optree flattens (`OrderedDict`, `deque`, classes registered with it)",
         "input",

@@ -6,6 +6,7 @@ other comparable value becomes a guarded constant. Each lifting adds the guards 
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
 import keyword
@@ -179,8 +180,9 @@ class Inputs:
     def guard_equal(self, value: Any, source: Source) -> Any:
         """The trace holds only where what ``source`` fetches is of this type and equal, or the same builtin dtype. Gives ``value``."""
         e = source.expression
-        name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
-        if value is None or value is ... or (isinstance(value, np.dtype) and value is np.dtype(value.type)):
+        name = repr(value) if type(value) in (str, bytes) or value is None else self.prologue.constant(value)
+        is_single = value is None or value is ... or isinstance(value, enum.Enum)
+        if is_single or (isinstance(value, np.dtype) and value is np.dtype(value.type)):
             self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
         else:
             kind = self.prologue.constant(type(value), "type")

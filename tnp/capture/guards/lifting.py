@@ -510,6 +510,15 @@ class Inputs:
                 return container.real, container.source
         return made, None
 
+    def has_flag(self, name: str, flag: str) -> bool:
+        """Whether the memory of the caller's array that is the input ``name`` has a flag of NumPy's, which is guarded."""
+        array, _, expression = self._arrays[name]
+        if not isinstance(array, np.ndarray):
+            raise NeedsEager(f"it asks for {flag} memory")
+        found: bool = getattr(array.flags, flag)
+        self.prologue.guard(f"{expression}.flags.{flag} is {found}", f"{name} {'is' if found else 'is not'} {flag}")
+        return found
+
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""
         return [handle for _, handle, _ in self._by_identity.values() if type(handle) is TracedArray]

@@ -234,7 +234,8 @@ def register(library: Library) -> None:
 
 def library_of_value(value: Any) -> Library | None:
     """The library beside NumPy one of whose types ``value`` is an instance of."""
-    package = _package_of(type(value))
+    kind: Any = type(value)
+    package = _package_of(kind)
     return None if package is None else _loaded(package)
 
 

@@ -28,7 +28,8 @@ from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.mappings import reader_of
-from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
+from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
+from tnp.capture.objects.twins import is_made_by_statement
 from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
@@ -510,14 +511,10 @@ class Inputs:
                 return container.real, container.source
         return made, None
 
-    def has_flag(self, name: str, flag: str) -> bool:
-        """Whether the memory of the caller's array that is the input ``name`` has a flag of NumPy's, which is guarded."""
+    def memory_of(self, name: str) -> tuple[Any, str]:
+        """The caller's array that is the input ``name``, and the expression that fetches it."""
         array, _, expression = self._arrays[name]
-        if not isinstance(array, np.ndarray):
-            raise NeedsEager(f"it asks for {flag} memory")
-        found: bool = getattr(array.flags, flag)
-        self.prologue.guard(f"{expression}.flags.{flag} is {found}", f"{name} {'is' if found else 'is not'} {flag}")
-        return found
+        return array, expression
 
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""

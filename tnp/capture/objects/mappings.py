@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.shadows import is_made_by_statement
-from tnp.capture.objects.twins import MISSING, class_attribute
+from tnp.capture.objects.twins import MISSING, class_attribute, is_made_by_statement
 from tnp.capture.rewrite.code_origin import is_followed
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from tnp.capture import active
@@ -27,6 +28,7 @@ __all__ = [
     "MISSING",
     "class_attribute",
     "class_of",
+    "is_made_by_statement",
     "is_twin",
     "make_class",
     "traced_members",
@@ -76,6 +78,17 @@ def class_attribute(kind: type, name: str) -> Any:
     return MISSING
 
 
+#: modules whose classes are not made by class statements of the user's
+_MAKE_CLASSES = frozenset(("abc", "builtins", "enum", "functools", "numpy", "tnp", "types", "typing"))
+
+
+def is_made_by_statement(kind: type) -> bool:
+    """Whether a class was made by a class statement, and not by a library that tnp knows."""
+    if str(kind.__module__).partition(".")[0] in _MAKE_CLASSES:
+        return False
+    return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
+
+
 def is_twin(kind: type) -> bool:
     """Whether a class is a twin of one of the user's."""
     return "_tnp_twin_of" in kind.__dict__
@@ -109,6 +122,19 @@ def _hooked(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     return method
 
 
+class _Kept:
+    """A ``cached_property`` without a lock."""
+
+    def __init__(self, function: Callable[[Any], Any], name: str) -> None:
+        self.function, self.name = function, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.name] = self.function(instance)
+        return value
+
+
 def traced_members(kind: type) -> dict[str, Any]:
     """The special methods and the properties of the user's that a class has, as ones that the tracer calls."""
     found: dict[str, Any] = {}
@@ -119,6 +145,8 @@ def traced_members(kind: type) -> dict[str, Any]:
             if any(map(is_followed, accessors)):
                 fget, fset, fdel = [f and _hooked(f) for f in accessors]
                 found[name] = property(fget, fset, fdel, member.__doc__)
+        elif type(member) is cached_property and is_followed(member.func):
+            found[name] = _Kept(_hooked(member.func), member.attrname or name)
         elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
             found[name] = _hooked(member, name)
     return found

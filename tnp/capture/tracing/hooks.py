@@ -47,8 +47,9 @@ from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
+from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
 
 __all__ = ["Runtime", "rewritten"]
@@ -471,27 +472,7 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
         )
     if f.__kwdefaults__:
         made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
-    return made(*args, **kwargs) if not tracer.regions else _call_in_region(tracer, f, made, args, kwargs)
-
-
-#: calls of one function in one another, in branches and loops that are tried
-_DEEPEST = 4
-
-
-def _call_in_region(
-    tracer: Any, f: types.FunctionType, made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Calls a function with hooks. One that calls itself where a value decides would do so for ever."""
-    calls = tracer.calls_in_regions
-    if calls.count(f.__code__) >= _DEEPEST:
-        raise NeedsValue(
-            f"{f.__name__} calls itself, as often as values say, which are known only when the program runs"
-        )
-    calls.append(f.__code__)
-    try:
-        return made(*args, **kwargs)
-    finally:
-        calls.pop()
+    return made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
 
 
 def _is_traced(f: types.FunctionType) -> bool:

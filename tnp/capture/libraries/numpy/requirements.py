@@ -45,4 +45,10 @@ def _has(made: TracedArray, flag: str) -> bool:
         return False
     if storage.origin is None:
         return storage.writable if flag == "writeable" else True
-    return active.current().inputs.has_flag(storage.origin.name, flag) and (flag != "writeable" or storage.writable)
+    inputs, name = active.current().inputs, storage.origin.name
+    array, expression = inputs.memory_of(name)
+    if not isinstance(array, np.ndarray):
+        raise NeedsEager(f"np.require asks whether {name} is {flag}")
+    found: bool = getattr(array.flags, flag)
+    inputs.prologue.guard(f"{expression}.flags.{flag} is {found}", f"{name} {'is' if found else 'is not'} {flag}")
+    return found and (flag != "writeable" or storage.writable)

@@ -22,7 +22,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
 from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
-from tnp.capture.rewrite.code_origin import is_followed, is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -360,7 +360,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
             raise NeedsEager("it deletes an attribute of an argument")
         delattr(shadowed.to_change(name), name)
 
-    sets_itself = is_user_function(kind.__setattr__)
+    sets_itself = is_followed(kind.__setattr__)
     body = {
         "__slots__": ("_tnp_shadowed",),
         **_identity_methods(kind),

@@ -20,7 +20,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.rewrite.code_origin import is_followed, is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -241,4 +241,4 @@ _twins = ClassCache(_make_twin)
 def user_method(descriptor: Any, method: str) -> types.FunctionType | None:
     """The method (``"__get__"``, ``"__set__"``) that the class of a descriptor has, if it is the user's."""
     found = class_attribute(type(descriptor), method)
-    return found if is_user_function(found) else None
+    return found if is_followed(found) else None

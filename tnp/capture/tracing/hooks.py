@@ -335,11 +335,11 @@ class Runtime(ControlFlow):
         if of_numpy is not NotImplemented:
             return of_numpy
         maker: Any = cls
-        if is_user_function(getattr(maker, "__del__", None)):
+        if is_followed(getattr(maker, "__del__", None)):
             raise NeedsEager(f"it makes a {cls.__name__}, which does something when it dies")
         new, init = maker.__new__, maker.__init__
         calls_itself = type(cls).__call__ is not type.__call__
-        if calls_itself and is_user_function(type(cls).__call__):
+        if calls_itself and is_followed(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)

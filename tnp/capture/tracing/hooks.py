@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -325,7 +326,8 @@ class Runtime(ControlFlow):
         try:
             return f(*args, **kwargs)
         except TypeError as error:  # code in C tells the classes that it was given
-            if any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
+            is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
+            if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
                 raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
             raise
 

@@ -10,7 +10,7 @@ import reprlib
 import sys
 import types
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator, ValuesView
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
@@ -154,11 +154,16 @@ class MappingReader:
         def keys() -> Iterator[Any]:
             return iter(of)
 
-        def values() -> list[Any]:
-            return [of[k] for k in keys()]
+        def whole() -> dict[str, Any]:
+            made: dict[str, Any] = OrderedDict() if isinstance(real_value(of), OrderedDict) else {}
+            made.update((k, of[k]) for k in keys())
+            return made
 
-        def items() -> list[tuple[Any, Any]]:
-            return [(k, of[k]) for k in keys()]
+        def values() -> ValuesView[Any]:
+            return whole().values()
+
+        def items() -> ItemsView[str, Any]:
+            return whole().items()
 
         found: dict[str, Any] = {"get": get, "keys": keys, "values": values, "items": items}
         return found[name]

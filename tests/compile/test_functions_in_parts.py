@@ -11,6 +11,7 @@ from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 special = pytest.importorskip("scipy.special")
+integrate = pytest.importorskip("scipy.integrate")
 
 #: a function that is not captured: of a float for an integer
 erf = functools.partial(special.expn, 1.0)
@@ -254,3 +255,29 @@ def test_what_follows_a_context_manager_that_swallows_what_is_raised():
     with not_compiled_whole():
         for _ in range(2):
             assert_same(jitted(np.ones(2), []), f(np.ones(2), []))
+
+
+class Solver(integrate.ode):
+    """Inherits from a class of SciPy's, whose methods pass what they hold to code in C."""
+
+    def trajectory(self, start, step, n):
+        self.set_initial_value(start, 0.0)
+        self.set_integrator("dopri5")
+        return self.steps(step, n)
+
+    def steps(self, step, n):
+        found = [self.y]
+        while self.successful() and len(found) < n:
+            self.integrate(self.t + step)
+            found.append(self.y * 2)
+        return np.array(found)
+
+
+def decay(t, y):
+    return -y
+
+
+def test_a_class_of_scipy_s_with_code_in_c_that_refuses_what_is_traced():
+    jitted = tnp.jit(Solver.trajectory)
+    for _ in range(3):
+        assert_same(jitted(Solver(decay), np.ones(2), 0.5, 4), Solver(decay).trajectory(np.ones(2), 0.5, 4))

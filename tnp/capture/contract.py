@@ -32,7 +32,7 @@ from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class
 from tnp.core import pytree
 from tnp.core.symbol import operation_of
 from tnp.runtime.modules import loaded
@@ -121,7 +121,7 @@ def _calls_python(x: Any) -> bool:
     """Whether a use of a class or of a ufunc calls functions of the user's that no hook sees."""
     if isinstance(x, np.ufunc):
         return x.types == [f"{'O' * x.nin}->{'O' * x.nout}"]
-    return isinstance(x, type) and any(is_user_function(getattr(type(x), name, None)) for name in _OF_METACLASSES)
+    return isinstance(x, type) and any(is_followed(getattr(type(x), name, None)) for name in _OF_METACLASSES)
 
 
 def _is_cached_function(x: Any) -> bool:
@@ -143,7 +143,9 @@ def _is_code(x: Any) -> bool:
 
 
 def _is_set(x: Any) -> bool:
-    return type(x) in (set, frozenset) and all(type(y) in _ELEMENTS for y in x)
+    if type(x) not in (set, frozenset):
+        return False
+    return all(type(y) in _ELEMENTS or (isinstance(y, enum.Enum) and _is_constant(y)) or _is_code(y) for y in x)
 
 
 def _is_more_than_attributes(x: Any) -> bool:
@@ -249,7 +251,12 @@ ROWS: tuple[Row, ...] = (
         lambda x: library_of_value(x) is not None,
         lambda i, x, s: i.lift_of_library(x, s),
     ),
-    Row("sets of strings and integers", "guarded", _is_set, lambda i, x, s: lift_set(i, x, i.prologue.let(s))),
+    Row(
+        "sets of strings, integers, enumerations, functions and classes",
+        "guarded",
+        _is_set,
+        lambda i, x, s: lift_set(i, x, i.prologue.let(s)),
+    ),
     Row(
         "containers that optree flattens (`OrderedDict`, `deque`, classes registered with it)",
         "input",

@@ -27,6 +27,7 @@ import numpy as np
 
 from tnp.capture.control_flow.maybe_unbound import UNBOUND, if_bound
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.objects.twins import class_attribute
 from tnp.capture.rewrite.ast_utils import walk
 from tnp.capture.rewrite.code_of_tree import function_of, plain_tree_of
 from tnp.capture.rewrite.code_origin import is_followed, is_user_function
@@ -58,7 +59,7 @@ def python_of(f: Any) -> Any:
     library = library_of_value(f)
     if library is not None:
         return library.method_called(f)
-    call = inspect.getattr_static(type(f), "__call__", None)
+    call = class_attribute(type(f), "__call__")
     return types.MethodType(call, f) if is_user_function(call) else None
 
 

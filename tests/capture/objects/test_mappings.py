@@ -147,3 +147,28 @@ def test_modules_that_are_loaded():
         assert len(programs_of(jitted)) == 2
     finally:
         del sys.modules["another_of_nothing"]
+
+
+class _Settings(dict):
+    pass
+
+
+class _OrderedSettings(OrderedDict):
+    pass
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+@pytest.mark.parametrize("kind", [dict, OrderedDict, _Settings, _OrderedSettings])
+@pytest.mark.parametrize("method", ["keys", "values", "items"])
+def test_views_of_mappings_are_views(kind, method):
+    def returned(x, d):
+        return getattr(d, method)()
+
+    def used(x, d):
+        return [x * len(list(y)) if isinstance(y, tuple) else x for y in getattr(d, method)()]
+
+    d = kind(a=X, b=X + 1)
+    for _ in range(2):
+        jitted = tnp.jit(returned)
+        assert type(jitted(X, d)) is type(returned(X, d))
+        assert_same(tnp.jit(used)(X, d), used(X, d))

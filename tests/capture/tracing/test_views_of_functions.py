@@ -380,17 +380,14 @@ def test_what_may_be_a_copy_is_one_where_numpy_copies(layout, executors):
             np.testing.assert_array_equal(a, e)
 
 
-def test_an_opaque_call_that_returns_a_view_runs_eagerly():
-    """np.require has no definition; a dry run on an array in rows copies, and this one is in columns."""
-
+def test_what_is_required_in_columns_and_is_in_columns():
     def program(x):
         columns = x.T
         y = np.require(columns, requirements="F")
         columns[...] = 7
         return y, columns
 
-    with pytest.warns(tnp.EagerFallbackWarning, match="view of its argument"):
-        y, columns = tnp.jit(program)(_matrix())
+    y, columns = tnp.jit(program, strict=True)(_matrix())
     assert y is columns
 
 

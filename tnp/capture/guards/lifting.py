@@ -6,6 +6,7 @@ other comparable value becomes a guarded constant. Each lifting adds the guards 
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
 import keyword
@@ -28,7 +29,8 @@ from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, l
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.mappings import reader_of
-from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
+from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
+from tnp.capture.objects.twins import is_made_by_statement
 from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
@@ -180,8 +182,9 @@ class Inputs:
     def guard_equal(self, value: Any, source: Source) -> Any:
         """The trace holds only where what ``source`` fetches is of this type and equal, or the same builtin dtype. Gives ``value``."""
         e = source.expression
-        name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
-        if value is None or value is ... or (isinstance(value, np.dtype) and value is np.dtype(value.type)):
+        name = repr(value) if type(value) in (str, bytes) or value is None else self.prologue.constant(value)
+        is_single = value is None or value is ... or isinstance(value, enum.Enum)
+        if is_single or (isinstance(value, np.dtype) and value is np.dtype(value.type)):
             self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
         else:
             kind = self.prologue.constant(type(value), "type")
@@ -514,6 +517,11 @@ class Inputs:
             if container.made is made and container.real is not None:
                 return container.real, container.source
         return made, None
+
+    def memory_of(self, name: str) -> tuple[Any, str]:
+        """The caller's array that is the input ``name``, and the expression that fetches it."""
+        array, _, expression = self._arrays[name]
+        return array, expression
 
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""

@@ -7,6 +7,7 @@ first value of the library is met. In a program CuPy's arrays are NumPy's: only 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -233,11 +234,16 @@ def register(library: Library) -> None:
 
 def library_of_value(value: Any) -> Library | None:
     """The library beside NumPy one of whose types ``value`` is an instance of."""
-    for kind in type(value).__mro__:
-        package = str(kind.__module__).partition(".")[0]
-        if package in _MODULES:
-            return _loaded(package)
-    return None
+    kind: Any = type(value)
+    package = _package_of(kind)
+    return None if package is None else _loaded(package)
+
+
+@functools.lru_cache(1_000)
+def _package_of(kind: type) -> str | None:
+    """The library's package of which a class, or one that it inherits from, is."""
+    packages = (str(c.__module__).partition(".")[0] for c in kind.__mro__)
+    return next((package for package in packages if package in _MODULES), None)
 
 
 def library_of_function(function: Any) -> Library | None:

@@ -16,7 +16,7 @@ from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
-from tnp.capture.rewrite.code_origin import is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core.errors import NeedsEager
@@ -88,7 +88,7 @@ def isinstance_(x: Any, kinds: Any) -> bool:
     """``isinstance(x, kinds)``."""
     for kind in kinds if type(kinds) is tuple else (kinds,):
         check = class_attribute(type(kind), "__instancecheck__")
-        if is_user_function(check):
+        if is_followed(check):
             raise NeedsEager(f"{kind.__name__} decides what is an instance of it")
     if type(x) in _HANDLES:  # classes that look for methods would find those of traced values
         return any(_is_instance_of_class(x, kind) for kind in (kinds if type(kinds) is tuple else (kinds,)))

@@ -10,15 +10,14 @@ import reprlib
 import sys
 import types
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator, ValuesView
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.shadows import is_made_by_statement
-from tnp.capture.objects.twins import MISSING, class_attribute
+from tnp.capture.objects.twins import MISSING, class_attribute, is_made_by_statement
 from tnp.capture.rewrite.code_origin import is_followed
 
 if TYPE_CHECKING:
@@ -162,11 +161,16 @@ class MappingReader:
         def keys() -> Iterator[Any]:
             return iter(of)
 
-        def values() -> list[Any]:
-            return [of[k] for k in keys()]
+        def whole() -> dict[str, Any]:
+            made: dict[str, Any] = OrderedDict() if isinstance(real_value(of), OrderedDict) else {}
+            made.update((k, of[k]) for k in keys())
+            return made
 
-        def items() -> list[tuple[Any, Any]]:
-            return [(k, of[k]) for k in keys()]
+        def values() -> ValuesView[Any]:
+            return whole().values()
+
+        def items() -> ItemsView[str, Any]:
+            return whole().items()
 
         found: dict[str, Any] = {"get": get, "keys": keys, "values": values, "items": items}
         return found[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import builtins
 import enum
 import logging
@@ -13,7 +14,7 @@ from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_module, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -40,6 +41,8 @@ _UNCHANGING_NAMES = frozenset(
 _CALLS_OF_LOGGERS = frozenset(("debug", "info", "warning", "error", "critical", "log"))
 #: packages whose modules' numbers, texts and objects are the same in every call
 _CONSTANT_PACKAGES = frozenset(("numpy", "math", "cmath", "torch", "scipy", "string", "tnp"))
+#: classes of classes that do nothing by themselves
+_PLAIN_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 #: kinds of values that modules of libraries keep as they are
 _CODE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, types.GenericAlias, types.UnionType,
@@ -107,7 +110,9 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     if is_library:
         top = module.__name__.partition(".")[0]
         is_constant = top in _CONSTANT_PACKAGES and type(module) is types.ModuleType
-        if isinstance(value, _CODE) or name in _UNCHANGING_NAMES or is_constant or is_traced(value):
+        # The contract knows whether the class of a class is code of the user's or of a package's that is traced.
+        is_code = isinstance(value, _CODE) and (not isinstance(value, type) or type(value) in _PLAIN_METACLASSES)
+        if is_code or name in _UNCHANGING_NAMES or is_constant or is_traced(value):
             return value
     elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
@@ -116,21 +121,21 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
 
 def _is_of_library(kind: type) -> bool:
     module = sys.modules.get(kind.__module__)
-    return module is not None and kind.__module__ != "__main__" and is_library_module(module)
+    return module is not None and kind.__module__ != "__main__" and not is_followed_module(module)
 
 
 def _of_class(kind: type, name: str) -> Any:
     """A name of a class."""
-    if is_user_function(class_attribute(type(kind), "__getattribute__")):
+    if is_followed(class_attribute(type(kind), "__getattribute__")):
         raise NeedsEager(f"the class of {kind.__name__} looks names up itself")
     on_metaclass = class_attribute(type(kind), name)
     in_class = class_attribute(kind, name)
     if on_metaclass is not MISSING and not _is_of_library(type(kind)):
         is_data = hasattr(type(on_metaclass), "__set__")
-        if isinstance(on_metaclass, property) and is_user_function(on_metaclass.fget):
+        if isinstance(on_metaclass, property) and is_followed(on_metaclass.fget):
             return active.current().runtime.call(on_metaclass.fget, kind)
         if is_data or in_class is MISSING:
-            if not is_user_function(on_metaclass):
+            if not is_followed(on_metaclass):
                 raise NeedsEager(f"the class of {kind.__name__} makes {name}")
             return types.MethodType(on_metaclass, kind)
     value = getattr(kind, name)
@@ -152,7 +157,7 @@ def _of_function(f: types.FunctionType, name: str) -> Any:
     """An attribute of a function."""
     value = getattr(f, name)
     active.current().inputs.functions.check((f,))
-    if not is_user_function(f) or name in _UNCHANGING_NAMES:
+    if not is_followed(f) or name in _UNCHANGING_NAMES:
         return value
     if name == "__code__":
         inputs = active.current().inputs

@@ -14,13 +14,15 @@ import operator
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
 from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
-from tnp.capture.rewrite.code_origin import is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -34,7 +36,6 @@ __all__ = [
     "guard_code",
     "holds_others",
     "is_copy",
-    "is_made_by_statement",
     "is_made_of_attributes",
     "is_plain_object",
     "is_shadow",
@@ -54,17 +55,6 @@ _KNOWN_DESCRIPTORS = (
     *CODE_TYPES, types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
     types.BuiltinFunctionType, types.ClassMethodDescriptorType, type,
 )  # fmt: skip
-
-
-#: modules whose classes are not made by class statements of the user's
-_MAKE_CLASSES = frozenset(("abc", "builtins", "enum", "functools", "numpy", "tnp", "types", "typing"))
-
-
-def is_made_by_statement(kind: type) -> bool:
-    """Whether a class was made by a class statement, and not by a library that tnp knows."""
-    if str(kind.__module__).partition(".")[0] in _MAKE_CLASSES:
-        return False
-    return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
 
 
 def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
@@ -199,6 +189,16 @@ class _Shadowed:
             look_up = prologue.constant(_attribute, "attribute")
             prologue.guard(f"{look_up}({e}, {name!r}) is {expected}", description)
 
+    def own(self, name: str) -> Source:
+        """Where an attribute of the object itself comes from, in whose absence code of its class would run."""
+        look_up = self.inputs.prologue.constant(_instance_attribute, "own_attribute")
+        return Source(f"{look_up}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
+
+    def may_keep(self, name: str, descriptor: cached_property[Any]) -> bool:
+        """Whether the program computes a cached property itself, and assigns it to the object as it does other attributes."""
+        assigns = _is_objects_own(type(self.real), "__setattr__")
+        return assigns and descriptor.attrname == name and is_followed(descriptor.func)
+
     def in_part(self, name: str) -> Any:
         """An attribute that is in one of the dicts :attr:`parts`, lifted."""
         for part in self.parts:
@@ -280,6 +280,8 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
             getter = user_method(descriptor, "__get__")
             if getter is not None:
                 return shadowed.get_by(getter, descriptor, name, shadow)
+            if type(descriptor) is cached_property and shadowed.may_keep(name, descriptor):
+                return _kept(shadow, name, descriptor)
             if descriptor is not MISSING and not _is_known_descriptor(descriptor):
                 raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
             shadowed.guard_code(name, descriptor)
@@ -287,7 +289,17 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
                 return descriptor.__get__(None, kind)
             return object.__getattribute__(shadow, name)
         found = descriptor  # data of the class
+    elif type(descriptor) is cached_property or user_method(descriptor, "__get__") is not None:
+        return shadowed.lifted(found, name, shadowed.own(name))
     return shadowed.lifted(found, name)
+
+
+def _kept(shadow: Any, name: str, descriptor: cached_property[Any]) -> Any:
+    """What a ``cached_property`` gives, which is an attribute of the object from then on."""
+    _state(shadow).guard_code(name, descriptor)
+    value = active.current().runtime.call(descriptor.func, shadow)
+    setattr(shadow, name, value)
+    return value
 
 
 def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
@@ -348,7 +360,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
             raise NeedsEager("it deletes an attribute of an argument")
         delattr(shadowed.to_change(name), name)
 
-    sets_itself = is_user_function(kind.__setattr__)
+    sets_itself = is_followed(kind.__setattr__)
     body = {
         "__slots__": ("_tnp_shadowed",),
         **_identity_methods(kind),
@@ -384,7 +396,7 @@ def _identity_methods(kind: type) -> dict[str, Any]:
         {"__del__": lambda self: None} if hasattr(kind, "__del__") else {}
     )  # the real object lives on
     if kind is types.SimpleNamespace:
-        return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
+        return {"__eq__": namespaces_equal, "__hash__": None, "__repr__": text_of_namespace}
     if _is_objects_own(kind, "__hash__"):
         methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
     elif kind.__hash__ is None:
@@ -413,18 +425,6 @@ def _identity_methods(kind: type) -> dict[str, Any]:
 
 def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise NeedsEager(f"NumPy calls a method of {_state(self).source.description}")
-
-
-def _namespaces_equal(self: Any, other: Any) -> Any:
-    if not isinstance(other, types.SimpleNamespace):
-        return NotImplemented
-    return self.__dict__ == other.__dict__
-
-
-def _text_of_namespace(self: Any) -> str:
-    if active.running() is None:  # in the message of an error
-        return "<namespace>"
-    return f"namespace({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
 
 
 def shadow(

@@ -7,17 +7,20 @@ that the program creates, are instances of twins; for the program, ``type(x)`` a
 
 from __future__ import annotations
 
+import abc
+import enum
 import functools
 import operator
 import sys
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.rewrite.code_origin import is_followed, is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -25,6 +28,7 @@ __all__ = [
     "MISSING",
     "class_attribute",
     "class_of",
+    "is_made_by_statement",
     "is_twin",
     "make_class",
     "traced_members",
@@ -74,6 +78,17 @@ def class_attribute(kind: type, name: str) -> Any:
     return MISSING
 
 
+#: modules whose classes are not made by class statements of the user's
+_MAKE_CLASSES = frozenset(("abc", "builtins", "enum", "functools", "numpy", "tnp", "types", "typing"))
+
+
+def is_made_by_statement(kind: type) -> bool:
+    """Whether a class was made by a class statement, and not by a library that tnp knows."""
+    if str(kind.__module__).partition(".")[0] in _MAKE_CLASSES:
+        return False
+    return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
+
+
 def is_twin(kind: type) -> bool:
     """Whether a class is a twin of one of the user's."""
     return "_tnp_twin_of" in kind.__dict__
@@ -107,6 +122,19 @@ def _hooked(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     return method
 
 
+class _Kept:
+    """A ``cached_property`` without a lock."""
+
+    def __init__(self, function: Callable[[Any], Any], name: str) -> None:
+        self.function, self.name = function, name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.name] = self.function(instance)
+        return value
+
+
 def traced_members(kind: type) -> dict[str, Any]:
     """The special methods and the properties of the user's that a class has, as ones that the tracer calls."""
     found: dict[str, Any] = {}
@@ -117,12 +145,15 @@ def traced_members(kind: type) -> dict[str, Any]:
             if any(map(is_followed, accessors)):
                 fget, fset, fdel = [f and _hooked(f) for f in accessors]
                 found[name] = property(fget, fset, fdel, member.__doc__)
+        elif type(member) is cached_property and is_followed(member.func):
+            found[name] = _Kept(_hooked(member.func), member.attrname or name)
         elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
             found[name] = _hooked(member, name)
     return found
 
 
-def _is_made_by_a_library(kind: type) -> bool:
+def _runs_code(kind: type) -> bool:
+    """Whether the metaclass of a class has code of the user's or of a library's that runs when a class is made."""
     return any(_keeps_a_record(class_attribute(type(kind), name)) for name in ("__new__", "__init__", "__prepare__"))
 
 
@@ -154,23 +185,39 @@ def make_class(kind: type, body: dict[str, Any]) -> type:
 
     Raises :class:`NeedsEager` where that is not possible.
     """
-    if _is_made_by_a_library(kind):
-        raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
-    same = {
+    body = {
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
         "__doc__": kind.__doc__,
         "_tnp_twin_of": kind,
+        **body,
     }
     try:
         if not _keeps_a_record(kind.__init_subclass__):
-            return type(kind)(kind.__name__, (kind,), {**same, **body})
+            return _new_class(kind, (kind,), body)
         first = _UnannouncedWithDict if kind.__dictoffset__ else _Unannounced
-        made: type = type(kind)(kind.__name__, (first, kind), {**same, **body})
-        made.__bases__ = (kind,)
+        made = _new_class(kind, (first, kind), body)
+        _SET_BASES(made, (kind,))
         return made
     except TypeError as error:
         raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
+
+
+#: replaces the bases of a class without asking its metaclass
+_SET_BASES: Callable[[type, tuple[type, ...]], None] = type.__dict__["__bases__"].__set__
+
+
+def _new_class(kind: type, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+    """A class like ``kind``. What a metaclass has done to ``kind`` the new class inherits, so the metaclass is not run."""
+    meta: Any = type(kind)
+    if not _runs_code(kind):
+        return meta(kind.__name__, bases, body)  # type: ignore[no-any-return]
+    if issubclass(meta, enum.EnumMeta) or _keeps_a_record(class_attribute(meta, "mro")):
+        raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
+    made: type = type.__new__(meta, kind.__name__, bases, body)
+    if issubclass(meta, abc.ABCMeta):
+        abc._abc_init(made)  # type: ignore[attr-defined]
+    return made
 
 
 def twin_of(kind: type) -> type:
@@ -194,4 +241,4 @@ _twins = ClassCache(_make_twin)
 def user_method(descriptor: Any, method: str) -> types.FunctionType | None:
     """The method (``"__get__"``, ``"__set__"``) that the class of a descriptor has, if it is the user's."""
     found = class_attribute(type(descriptor), method)
-    return found if is_user_function(found) else None
+    return found if is_followed(found) else None

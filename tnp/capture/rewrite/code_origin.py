@@ -10,7 +10,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CACHED", "is_followed", "is_library_class", "is_library_module", "is_user_function"]
+__all__ = ["CACHED", "is_followed", "is_followed_module", "is_library_class", "is_library_module", "is_user_function"]
 
 #: the class of functions with a cache
 CACHED = type(functools.lru_cache(int))
@@ -72,3 +72,9 @@ def is_library_module(module: types.ModuleType) -> bool:
     if isinstance(filename, str):
         return _is_library_file(filename)
     return getattr(vars(module).get("__spec__"), "origin", None) in ("built-in", "frozen")
+
+
+def is_followed_module(module: types.ModuleType) -> bool:
+    """Whether a module's functions are traced: the user's, and those of installed packages that are no array libraries."""
+    filename = vars(module).get("__file__")
+    return not is_library_module(module) or (isinstance(filename, str) and _is_followed_file(filename))

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -48,8 +49,9 @@ from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
+from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.texts import joined
-from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
 
@@ -330,7 +332,13 @@ class Runtime(ControlFlow):
                     return run_opaquely(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
-        return f(*args, **kwargs)
+        try:
+            return f(*args, **kwargs)
+        except TypeError as error:  # code in C tells the classes that it was given
+            is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
+            if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
+                raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
+            raise
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
@@ -338,11 +346,11 @@ class Runtime(ControlFlow):
         if of_numpy is not NotImplemented:
             return of_numpy
         maker: Any = cls
-        if is_user_function(getattr(maker, "__del__", None)):
+        if is_followed(getattr(maker, "__del__", None)):
             raise NeedsEager(f"it makes a {cls.__name__}, which does something when it dies")
         new, init = maker.__new__, maker.__init__
         calls_itself = type(cls).__call__ is not type.__call__
-        if calls_itself and is_user_function(type(cls).__call__):
+        if calls_itself and is_followed(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)
@@ -475,7 +483,7 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
         )
     if f.__kwdefaults__:
         made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
-    return made(*args, **kwargs)
+    return made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
 
 
 def _is_traced(f: types.FunctionType) -> bool:

@@ -90,6 +90,8 @@ class Tracer:
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
+        #: the codes of the functions that are being called, those called in regions alone
+        self.calls_in_regions: list[CodeType] = []
         #: arrays whose present value was looked up, as a value of its own
         self.looked_up: list[TracedArray] = []
         #: of bodies that do not roll, why

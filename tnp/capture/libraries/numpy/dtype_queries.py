@@ -1,4 +1,4 @@
-"""NumPy functions that query dtypes and memory only: evaluated while tracing, from the metadata of traced arrays."""
+"""NumPy functions that query dtypes and memory only, and ``np.require``: evaluated while tracing, from the metadata of traced arrays."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture.libraries.numpy.requirements import require
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager, NeedsValue
@@ -63,6 +64,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),
     np.may_share_memory: _share_memory,
     np.min_scalar_type: _min_scalar_type,
+    np.require: require,
     np.result_type: lambda *operands: np.result_type(*map(_dtype_or_number, operands)),
     np.shares_memory: _share_memory,
 }

@@ -1,0 +1,122 @@
+"""Classes of installed packages: code of theirs that Python calls by itself, and data of theirs that change."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+X = np.ones(2)
+SOURCE = """
+class SetsItself:
+    def __init__(self): self.v = 1.0
+    def __setattr__(self, name, value): object.__setattr__(self, name, value * 2)
+class Meta(type):
+    @property
+    def v(cls): return cls._v
+    def __getattr__(cls, name): return cls._v
+    def __getitem__(cls, k): return cls._v * k
+    def __len__(cls): return int(cls._v)
+    def __contains__(cls, x): return x == cls._v
+    def __iter__(cls): return iter([cls._v])
+    def __bool__(cls): return cls._v > 3
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.w = cls._v
+        return made
+class HasMeta(metaclass=Meta):
+    _v = 2.0
+class Descriptor:
+    def __get__(self, instance, owner=None): return self if instance is None else instance.held
+    def __set__(self, instance, value): instance.held = value * 2
+class HasDescriptor:
+    def __init__(self): self.held = 1.0
+    v = Descriptor()
+class Asked(type):
+    answer = True
+    def __instancecheck__(cls, x): return cls.answer
+class Decides(metaclass=Asked): pass
+class Plain:
+    k = 2.0
+    def __call__(self, x): return x * self.k
+"""
+
+
+@pytest.fixture(scope="module", params=["site-packages", "code"])
+def package(request, tmp_path_factory):
+    """The module, installed and as the user's."""
+    path = tmp_path_factory.mktemp("of_a_package") / request.param / "made_up_package.py"
+    path.parent.mkdir()
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("made_up_package", path)
+    module = sys.modules["made_up_package"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["made_up_package"]
+
+
+def assigns(x, o, package):
+    o.v = o.v + 1.0
+    return x * o.v
+
+
+def assigns_an_array(x, o, package):
+    o.v = x
+    return o.v + 1
+
+
+def assigns_to_what_it_made(x, o, package):
+    made = type(o)()
+    made.v = 3.0
+    return x * made.v
+
+
+OF_OBJECTS = [assigns, assigns_an_array, assigns_to_what_it_made]
+OF_CLASSES = {
+    "property": lambda x, c, p: x * c.v,
+    "missing name": lambda x, c, p: x * c.anything,
+    "item": lambda x, c, p: x * c[3],
+    "length": lambda x, c, p: x * len(c),
+    "in": lambda x, c, p: x * (3.0 in c),
+    "loop": lambda x, c, p: x * sum(c),
+    "truth": lambda x, c, p: x * 2 if c else x * 3,
+    "call": lambda x, c, p: x * c().w,
+    "of the module": lambda x, c, p: x * p.HasMeta[2] * len(p.HasMeta),
+    "class attribute": lambda x, c, p: x * p.HasMeta._v,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+@pytest.mark.parametrize("f", OF_OBJECTS)
+@pytest.mark.parametrize("kind", ["SetsItself", "HasDescriptor"])
+def test_what_an_assignment_calls(package, f, kind):
+    jitted, mine, left = tnp.jit(f), getattr(package, kind)(), getattr(package, kind)()
+    for _ in range(3):
+        assert_same(jitted(X, mine, package), f(X, left, package))
+        assert_same(vars(mine), vars(left))
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+@pytest.mark.parametrize("name", OF_CLASSES)
+def test_what_the_class_of_a_class_does(package, name, monkeypatch):
+    f = OF_CLASSES[name]
+    jitted = tnp.jit(f)
+    for value in (2.0, 3.0, 4.0, 2.0):
+        monkeypatch.setattr(package.HasMeta, "_v", value)
+        assert_same(jitted(X, package.HasMeta, package), f(X, package.HasMeta, package))
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+def test_data_of_a_class_and_what_decides_on_instances(package, monkeypatch):
+    def f(x):
+        return x * package.Plain.k if isinstance(x, package.Decides) else package.Plain()(x) + 1
+
+    jitted = tnp.jit(f)
+    for k in (2.0, 3.0, 4.0):
+        for answer in (True, False):
+            monkeypatch.setattr(package.Plain, "k", k)
+            monkeypatch.setattr(package.Asked, "answer", answer)
+            assert_same(jitted(X), f(X))

@@ -9,8 +9,6 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-import keyword
-import re
 import reprlib
 import types
 from collections.abc import Iterable, Iterator
@@ -22,7 +20,7 @@ import numpy as np
 from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
-from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, written_number
+from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_rows
@@ -118,7 +116,7 @@ class Inputs:
         self.captured: list[Storage] = []
 
     def name_of(self, source: Source) -> str:
-        return self.trace.add_name(_identifier(source.description))
+        return self.trace.add_name(identifier_of(source.description))
 
     def _add(self, proxy: Proxy, source: Source) -> None:
         self.proxies.append(proxy)
@@ -589,17 +587,6 @@ class Inputs:
         self.prologue.guard(
             condition, f"{description} == {written_number(value)}, which the program's shape depends on"
         )
-
-
-#: names that programs use
-_TAKEN = frozenset("np prims dtypes devices views lnp slice bool int float complex math".split())
-
-
-@functools.lru_cache(1_000)
-def _identifier(description: str) -> str:
-    name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
-    is_free = name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
-    return name if is_free else f"x_{name}" if name else "x"
 
 
 def _a(kind: type) -> str:

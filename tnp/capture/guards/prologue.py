@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import keyword
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,18 @@ from tnp.capture.guards.varying_values import VaryingValues
 from tnp.core.printing import compile_source
 from tnp.core.symbols import LEAST, Relations
 
-__all__ = ["MISS", "ArrayKind", "Extent", "Guard", "Prologue", "Source", "disjoint", "equality", "written_number"]
+__all__ = [
+    "MISS",
+    "ArrayKind",
+    "Extent",
+    "Guard",
+    "Prologue",
+    "Source",
+    "disjoint",
+    "equality",
+    "identifier_of",
+    "written_number",
+]
 
 
 class _Miss:
@@ -442,3 +454,15 @@ def equality(expression: str, value: Any) -> str:
 def written_number(value: Any) -> str:
     """A number as Python reads it. Python writes no decimal numbers of more than some thousand digits."""
     return hex(value) if type(value) is int and value.bit_length() > 10_000 else repr(value)
+
+
+#: names that programs use
+_TAKEN = frozenset("np prims dtypes devices views lnp slice bool int float complex math".split())
+
+
+@functools.lru_cache(1_000)
+def identifier_of(description: str) -> str:
+    """The name that a program gives an input with that description."""
+    name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
+    is_free = name.isidentifier() and not keyword.iskeyword(name) and name not in _TAKEN
+    return name if is_free else f"x_{name}" if name else "x"

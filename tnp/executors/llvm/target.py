@@ -62,6 +62,8 @@ SEARCHED = 64
 
 #: multiplications of a product, and rows of a system of equations, for which a library's call takes longer than what it does
 SMALL_PRODUCT, MOST_ROWS = 16**3, 16
+#: rows of one in a loop of the user's, which a call would keep from being native
+ROWS_IN_LOOPS = 64
 
 # The stack, in bytes
 

@@ -9,24 +9,22 @@ from numpy.linalg import LinAlgError
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
+from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Operand, constant
 from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import moved, require_equal
+from tnp.executors.llvm.program.views import moved
 
 __all__: list[str] = []
-
-#: rows of matrices, for which a library need not be called
-MOST_ROWS = 64
 
 
 def _check_is_small(a: Array, kinds: str) -> None:
     if a.dtype.kind not in kinds or a.dtype.bits < 32:
         raise Refused(f"equations of {a.dtype}")
-    if max(n.high for n in a.shape[-2:]) > MOST_ROWS:
+    if max(n.high for n in a.shape[-2:]) > target.ROWS_IN_LOOPS:
         raise Refused("a large system of equations, or one of a size that nobody knows")
 
 
@@ -65,7 +63,8 @@ def _solved(p: Program, a: Array, b: Array) -> Array:
     _check_is_small(a, "fc")
     n, m = b.shape[-2:]
     for one, other in zip(a.shape[:-1], b.shape[:-1]):
-        require_equal(p, one, other, lambda *sizes: ValueError(f"solve: the sides do not fit {sizes}"))
+        if one != other:
+            p.check(p.equal(one, other), None)  # eager raises
     both = p.temporary([*b.shape[:-1], n + m], a.dtype)
     left, right = _part(both, ZERO, n), _part(both, n, m)
     p.fill(left, a)

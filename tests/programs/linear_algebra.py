@@ -106,7 +106,7 @@ def chained_products(A, B, C, D, alpha, beta):
     D *= beta
     D += alpha * (A @ B @ C)
     trace = np.einsum("ij,ij->", D, D)
-    return trace, np.linalg.det(D.T @ D)
+    return trace, np.linalg.det(D.T @ D + np.eye(3))
 
 
 @program(lambda rng: call(positive_definite(rng, 4)[::-1, ::-1], rng.random((3, 4)).T))

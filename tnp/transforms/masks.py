@@ -48,13 +48,14 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     forwarding, forwarded = forward_stores(trace)
     before = common_subexpressions(forwarding)  # a mask computed twice is one mask
     gathered: set[str] = set()
+    dead = _with_inner(trace, unneeded(trace))
     while True:
-        attempt = _Attempt(before, fusers, gathered)
+        attempt = _Attempt(before, fusers, gathered, dead)
         new = attempt.run()
         if new is not None:
             if not attempt.masked:
                 return trace
-            return restore_stores(dead_stores(dead_code(new, _with_inner(trace, unneeded(trace)))), forwarded)
+            return restore_stores(dead_stores(dead_code(new, dead)), forwarded)
         gathered |= attempt.needed
 
 
@@ -90,8 +91,10 @@ class _Attempt:
     """One walk over the trace, in which the values named in ``gathered`` are gathered. ``needed`` collects those that it
     found to be missing there."""
 
-    def __init__(self, trace: Trace, fusers: Sequence[Any], gathered: set[str]) -> None:
+    def __init__(self, trace: Trace, fusers: Sequence[Any], gathered: set[str], dead: set[str]) -> None:
         self.trace = trace
+        #: the results that nothing needs
+        self.dead = dead
         self.new = Trace.like(trace)
         self.fusers = fusers
         self.gathered = gathered
@@ -431,6 +434,8 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
     message = f"zero-size array to reduction operation {says} which has no identity"
     before = len(attempt.made)
     try:
+        if b.output.name in attempt.dead:
+            raise _Gather  # what nothing reads raises, too: under its own name
         checked = attempt.emit(prims.require, chosen, some, ValueError, message, shape=chosen.shape, dtype=a.dtype)
         attempt.emit_into(b.output, b.sym, checked, every)
     except _Gather:  # an executor of single operations checks

@@ -77,7 +77,10 @@ def test_results_of_branches_come_together():
     found = drawn(branching, np.linspace(0, 1, 1000), 3)
     assert {"if", "else"} <= set(found.boxes)
     either = found.node("either")
-    assert sorted(found.nodes[a].split("\\n")[0] for a, b, _ in found.edges if b == either) == ["np.argsort", "np.argsort"]
+    assert sorted(found.nodes[a].split("\\n")[0] for a, b, _ in found.edges if b == either) == [
+        "np.argsort",
+        "np.argsort",
+    ]
     assert found.reaches(either, found.node("return"))
 
 

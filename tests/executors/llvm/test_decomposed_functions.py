@@ -10,7 +10,8 @@ from tests.kernel_bounds import within_bounds
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+# The tests look for native code in programs, which there is only where LLVM can compile.
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
 
 EDGES = np.array([-1.0, -0.5, 0.0, 0.0, 0.25, 1.0])
 

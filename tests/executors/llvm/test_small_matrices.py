@@ -12,7 +12,8 @@ from tnp.executors import llvm
 from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.target import MOST_ROWS
 
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+# The tests look for native code in programs, which there is only where LLVM can compile.
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 #: rows, of one matrix and of stacks
@@ -282,7 +283,7 @@ def test_routines_are_interpreted():
 
 
 def test_matrices_that_are_singular_but_for_rounding():
-    """Rounding decides whether the last pivot is 0. It is that of OpenBLAS, with which NumPy's wheels are built."""
+    """Rounding decides whether the last pivot is 0. It agrees with OpenBLAS, which NumPy's wheels contain."""
     r = np.random.default_rng(0)
     inverse, determinant = tnp.jit(lambda a: np.linalg.inv(a) * 1.0), tnp.jit(lambda a: np.linalg.det(a) * 1.0)
     same = 0

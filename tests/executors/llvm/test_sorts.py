@@ -9,7 +9,8 @@ from tnp.executors import llvm
 from tnp.executors.llvm.target import SORTED_BY_INSERTION
 from tnp.testing import assert_same
 
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+# The tests look for native code in programs, which there is only where LLVM can compile.
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
 
 DTYPES = ["float64", "float32", "float16", "int64", "int8", "uint8", "uint64"]
 

@@ -211,12 +211,13 @@ def _new_class(kind: type, bases: tuple[type, ...], body: dict[str, Any]) -> typ
     """A class like ``kind``. What a metaclass has done to ``kind`` the new class inherits, so the metaclass is not run."""
     meta: Any = type(kind)
     if not _runs_code(kind):
-        return meta(kind.__name__, bases, body)  # type: ignore[no-any-return]
+        made_by_meta: type = meta(kind.__name__, bases, body)
+        return made_by_meta
     if issubclass(meta, enum.EnumMeta) or _keeps_a_record(class_attribute(meta, "mro")):
         raise NeedsEager(f"the class of {kind.__name__} runs code where one inherits from it")
     made: type = type.__new__(meta, kind.__name__, bases, body)
     if issubclass(meta, abc.ABCMeta):
-        abc._abc_init(made)  # type: ignore[attr-defined]
+        abc._abc_init(made)  # type: ignore[attr-defined]  # CPython's own, which no stub has: what ABCMeta does besides
     return made
 
 

@@ -8,11 +8,11 @@
     changes its sign. Below it are the factors of the rows. The other columns become what solves the equations whose
     right sides they are. A column without a pivot has a zero on the diagonal.
 ``cholesky``
-    The lower triangle ``l`` with ``l @ l.conj().T``, of a Hermitian matrix whose lower triangle is read; zeros above. The
-    diagonal of a matrix that is not positive definite has something that is not greater than 0.
+    The lower factor of a real symmetric matrix, whose lower triangle is read; zeros above. If the matrix is not positive
+    definite, some element of the diagonal is not greater than 0.
 
-Rows lie behind each other. LAPACK's functions, which block for caches, need a microsecond for what these do in some tens
-of nanoseconds. Results differ in the last bits.
+Matrices are row-major. LAPACK blocks for caches and takes a microsecond where these take tens of nanoseconds. Results
+differ in the last bits.
 """
 
 from __future__ import annotations
@@ -204,12 +204,9 @@ def _cholesky(r: _Routine) -> None:
     with r.loop("0", "%n") as j:
         with r.loop("0", j) as k:
             mine = r.get(j, k)
-            other = r.apply("conj", mine) if r.dtype.kind == "c" else mine
             with r.loop(j, "%n") as i:
-                r.subtract_product(i, j, r.get(i, k), other)
+                r.subtract_product(i, j, r.get(i, k), mine)
         corner = r.get(j, j)
-        if r.dtype.kind == "c":  # that a diagonal is real is taken for granted
-            corner = (corner[0], scalars.constant(0, r.real))  # type: ignore[assignment]
         root = r.apply("sqrt", corner)
         r.put(j, j, root)
         with r.loop(r.after(j), "%n") as i:
@@ -268,4 +265,4 @@ class Row:
     takes: str
 
 
-ROUTINES = {"sort": Row(_sort, 1, "iuf"), "eliminate": Row(_eliminate, 2, "fc"), "cholesky": Row(_cholesky, 2, "fc")}
+ROUTINES = {"sort": Row(_sort, 1, "iuf"), "eliminate": Row(_eliminate, 2, "fc"), "cholesky": Row(_cholesky, 2, "f")}

@@ -46,7 +46,7 @@ def _product(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
 
 
 def _is_small(bsym: BoundSymbol) -> bool:
-    """Whether these are real or complex matrices of a few rows, of which NumPy stacks the results in C order."""
+    """Whether the matrices have few rows, and one stack dimension at most: NumPy's results are in C order then."""
     a = bsym.args[0]
     if a.ndim > 3 or a.dtype.kind not in "fc" or a.dtype.bits < 32 or _is_of_torch(bsym):
         return False

@@ -1,6 +1,6 @@
 """Texts made of strings and numbers that vary: the program passes one on, and the prologue makes it at each call.
 
-A text of which the program reads more is made while tracing, as any other value is: its parts are guarded then.
+If the program reads the text, it is made while tracing, and its parts are guarded.
 """
 
 from __future__ import annotations

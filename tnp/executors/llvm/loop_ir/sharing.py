@@ -88,7 +88,7 @@ class Pattern:
         return self._variables[atom]
 
     def _value(self, x: Expression) -> int:
-        """The number of an expression, which is that of its part of the key."""
+        """The number of an expression: the index of its part in the key."""
         if id(x) not in self._expressions:
             part = self._part(x)
             self._expressions[id(x)] = len(self._parts)

@@ -264,6 +264,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     trace.output = output
     trace.bound_symbols[:0] = unpacking
     differentiated = None
+    if is_differentiated and trace.catches:
+        raise NeedsEager("it catches errors of an operation that may raise when the program runs")
     if is_differentiated:
         assert differentiate is not None and gradients is not None
         differentiated = differentiate(trace, gradients.roots)

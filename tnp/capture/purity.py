@@ -207,13 +207,18 @@ def _name(f: Callable[..., Any]) -> str:
     return str(getattr(f, "__qualname__", None) or type(f).__qualname__)
 
 
+def _is_of_dataclass(f: Any) -> bool:
+    """Whether ``f`` is a method that :func:`dataclasses.dataclass` wrote: it assigns attributes of a new object, or reads some."""
+    return type(f) is types.FunctionType and f.__code__.co_qualname.startswith("__create_fn__.")
+
+
 def check_on_trial(f: Any) -> None:
     """Refuses a library's function where it is called in some calls of the program only, or in a loop or a branch that is only
     tried, unless it does nothing but give a result, or all that it does can be undone."""
     tracer = active.running()
     if tracer is None or not (tracer.regions or tracer.specializer.specialized):
         return
-    if _is_users_class(f) or _is_class_of_named_tuples(f):
+    if _is_users_class(f) or _is_class_of_named_tuples(f) or _is_of_dataclass(f):
         return
     module = _module_of(f)
     owner = getattr(f, "__self__", None)

@@ -24,7 +24,7 @@ from tnp.core.trace import Trace
 if TYPE_CHECKING:
     from tnp.compile.compiled_function import Jitted
 
-__all__ = ["FOR_ONE_SIZE", "HotSizes", "trace_for_any_size"]
+__all__ = ["FOR_ONE_SIZE", "HotSizes", "trace_for_any_size", "trace_with_stand_ins"]
 
 #: programs for one size each of a kind of call, before those for any size may be run worse than they
 FOR_ONE_SIZE = 16
@@ -45,33 +45,31 @@ def trace_for_any_size(
 ) -> Captured:
     """The capture of a call, with symbols for the sizes that varied; without symbols if it cannot have them, or if
     ``needs_sizes`` says that executors would run the trace worse."""
-    varying = prologue.varying
-
-    def traced() -> Captured:
-        while True:
-            varying.late.clear()
-            varying.growing.clear()
-            try:
-                return trace_it()
-            except ReadsVarying as read:
-                if varying.is_specialized(read.description):  # the next trace would end here, too
-                    raise
-                varying.specialize(read.description, None)
-            except (
-                Exception,
-                NeedsEager,
-            ) as error:  # that a value is a stand-in may be the reason, whatever was raised
-                names = varying.late if isinstance(error, NeedsEager) else varying.late | varying.growing
-                if not names:
-                    raise
-                for name in names:
-                    varying.specialize(name, None)
-
-    varying.reads_late = True
+    prologue.varying.reads_late = True
     try:
-        return _traced_for_any_size(prologue, traced, needs_sizes)
+        return _traced_for_any_size(prologue, lambda: trace_with_stand_ins(prologue, trace_it), needs_sizes)
     finally:
-        varying.reads_late = False
+        prologue.varying.reads_late = False
+
+
+def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -> Captured:
+    """The capture of a call, in which lists, dicts and strings that vary, or are long, are stand-ins where the program allows it."""
+    varying = prologue.varying
+    while True:
+        varying.late.clear()
+        varying.growing.clear()
+        try:
+            return trace_it()
+        except ReadsVarying as read:
+            if varying.is_specialized(read.description):  # the next trace would end here, too
+                raise
+            varying.specialize(read.description, None)
+        except (Exception, NeedsEager) as error:  # that a value is a stand-in may be the reason, whatever was raised
+            names = varying.late if isinstance(error, NeedsEager) else varying.late | varying.growing
+            if not names:
+                raise
+            for name in names:
+                varying.specialize(name, None)
 
 
 def _traced_for_any_size(

@@ -25,6 +25,8 @@ __all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program"
 
 #: a program for any size moves to the front after it has taken so many calls in a row
 CALLS_OF_OTHERS = 32
+#: an error in so many calls is rare
+RARE = 8
 
 
 @dataclass(eq=False)
@@ -39,6 +41,8 @@ class CallSignature:
     #: how often such a call was traced, and how often that found that it runs eagerly
     traced: int = 0
     found_eager: int = 0
+    #: how often such a call came to an error that the program catches
+    caught: int = 0
     #: runs eagerly, once there may be no more programs
     last_resort: Callable[..., Any] | None = None
     #: runs them in parts, or eagerly where that takes less time
@@ -61,6 +65,10 @@ class CallSignature:
             return False
         self._others = 0
         return True
+
+    def catches_often(self, calls: int) -> bool:
+        """Whether so many of ``calls`` came to errors that the program catches that it should not be compiled for there being none."""
+        return self.caught * RARE > calls
 
     def put_first(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """Moves ``run`` to the front, unless it was forgotten meanwhile. Returns what is first."""

@@ -20,7 +20,7 @@ from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.rewrite.foreign import Place
 from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
-from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size
+from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size, trace_with_stand_ins
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
@@ -30,12 +30,8 @@ from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.faults import (
     REPORT,
-    is_certain,
     located,
     needs_eager_behind,
-    passed_on,
-    passed_through,
-    text_of,
     while_compiling,
     without_values,
 )  # fmt: skip
@@ -45,12 +41,10 @@ from tnp.compile.switches import switches
 from tnp.compile.tracebacks import hide_own_frames
 from tnp.core import check
 from tnp.core.context import registrations
-from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
     ExtensionError,
     InternalError,
     InternalErrorWarning,
-    LateGuardFailed,
     NeedsEager,
     NoExecutorError,
     RaisedWhenAsked,
@@ -349,31 +343,6 @@ class Jitted(EagerCalls):
                 found = [other if e is entry else e for e in self._entries]
                 self._set_entries(tuple(e for e in found if e is not None))
 
-    def _after_error(self, form: CallSignature, values: tuple[Any, ...], error: Exception) -> Any:
-        """What a call gives whose program raised ``error``: a program that only computes runs again, eagerly. That raises the program's
-        own error, from the user's line; if it does not, the error was tnp's."""
-        if isinstance(error, LateGuardFailed):
-            return self._start_over(form, values, error)
-        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
-            raise error
-        entry = self.entry_for(form, values)
-        if entry is None or entry.eager_reason is not None or not entry.traces:
-            raise error
-        if entry.training is not None or acts_on_the_outside(entry.traces[0]):
-            if is_certain(error):
-                raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
-            raise error
-        result = form.apply(self.__tnp_function__, values)
-        if check.enabled():
-            raise InternalError(f"the program of {self.called} raised {text_of(error)}, and eager does not") from error
-        self._settle(
-            form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
-        )
-        return result
-
-    def _found_nans(self, error: Exception) -> bool:
-        return self._checks_nans and isinstance(error, FloatingPointError)
-
     def _compile(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry:
         start = time.perf_counter()
         logs.begin(self.called)
@@ -471,13 +440,14 @@ class Jitted(EagerCalls):
         form.varying.at_once = bool(self._dynamic)
         trace_it = functools.partial(self._traced, form, values, prologue, evaluator)
         if self._dynamic is False or not (self._entries or form.varying.may_have_some()):
-            return trace_it()
+            return trace_with_stand_ins(prologue, trace_it)
         needs_sizes = self._executors.needs_known_sizes if form.traced <= FOR_ONE_SIZE else None
         return trace_for_any_size(prologue, trace_it, needs_sizes)
 
     def _traced(
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
+        prologue.may_catch = self.runs_eagerly and not form.catches_often(self._hits)
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,
@@ -487,7 +457,8 @@ class Jitted(EagerCalls):
         """A program for the sizes of a call, and its guards; ``None`` if there is none, or one for values of its arguments."""
         prologue, evaluator = Prologue(form.parameters), self._guard_evaluator(form, values)
         try:
-            made = self._program(self._traced(form, values, prologue, evaluator))
+            trace_it = functools.partial(self._traced, form, values, prologue, evaluator)
+            made = self._program(trace_with_stand_ins(prologue, trace_it))
         except InternalError:
             if check.enabled():
                 raise

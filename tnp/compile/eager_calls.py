@@ -19,9 +19,10 @@ from tnp.compile.faster_way import (
     FasterWayOfAModule,
     GuardedWay,
 )
-from tnp.compile.faults import REPORT, located, text_of
+from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.core import check
+from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
     EagerFallbackWarning,
     InternalError,
@@ -83,6 +84,8 @@ class EagerCalls:
         _executors: ExecutorSelection
         _insert: Callable[..., None]
         _part: Callable[..., Any]
+        entry_for: Callable[..., CacheEntry | None]
+        invalidate: Callable[[str], None]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
         _specialisations: int
         _strict: bool
@@ -134,6 +137,36 @@ class EagerCalls:
         with KEEPING:  # what was found to run eagerly does so anyway
             self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
         return True
+
+    def _after_error(self, form: CallSignature, values: tuple[Any, ...], error: Exception) -> Any:
+        """What a call gives whose program raised ``error``: a program that only computes runs again, eagerly. That raises the program's
+        own error, from the user's line; if it does not, the program catches errors, or the error was tnp's."""
+        if isinstance(error, LateGuardFailed):
+            return self._start_over(form, values, error)
+        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
+            raise error
+        entry = self.entry_for(form, values)
+        if entry is None or entry.eager_reason is not None or not entry.traces:
+            raise error
+        if entry.training is not None or acts_on_the_outside(entry.traces[0]):
+            if is_certain(error):
+                raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
+            raise error
+        result = form.apply(self.__tnp_function__, values)
+        if entry.traces[0].catches:
+            form.caught += 1
+            if form.catches_often(self._hits):
+                self.invalidate("")
+            return result
+        if check.enabled():
+            raise InternalError(f"the program of {self.called} raised {text_of(error)}, and eager does not") from error
+        self._settle(
+            form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
+        )
+        return result
+
+    def _found_nans(self, error: Exception) -> bool:
+        return self._checks_nans and isinstance(error, FloatingPointError)
 
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs a call eagerly whose opaque call did not match its dry run. Later calls of this kind run eagerly, too.

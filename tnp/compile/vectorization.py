@@ -98,6 +98,8 @@ class _Mapping:
         try:
             self.result = call(function, elements, keywords)
             values = [value_of(x) for x in leaves_of(self.result)]
+            if region.assigned:
+                raise _error(f"the function assigns {region.assigned[0][0]}, of an object that it did not make")
         except Retrace:
             region.undo()
             raise _error("the function writes to an array that it did not make; return it, or map over it") from None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tnp.core import prims
-from tnp.core.subtraces import bodies_of
+from tnp.core.proxies import Proxy
+from tnp.core.subtraces import bodies_of, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 
@@ -13,12 +16,27 @@ __all__ = ["acts_on_the_outside"]
 def acts_on_the_outside(trace: Trace) -> bool:
     """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
     items are assigned when nothing can raise any more, and so are arrays where the trace says so."""
-    return any(_acts(b) for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last)
+    return _any_acts((b for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last), set())
 
 
-def _acts(b: BoundSymbol) -> bool:
+def _any_acts(bsyms: Iterable[BoundSymbol], own: set[str]) -> bool:
+    """Whether one of some operations acts on the outside, where the program made the arrays ``own``; adds what these make."""
+    return any(_acts(b, own) for b in bsyms)
+
+
+def _acts(b: BoundSymbol, own: set[str]) -> bool:
     if OpTags.ASSIGNS in b.operation.tags:
         return False
-    if b.sym is prims.copy_ or b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+    if b.sym is prims.copy_:
+        if b.args[1].name not in own:
+            return True
+    elif is_control_flow(b):
+        own.update(p.name for p, init in carried_with_inits(b) if isinstance(init, Proxy) and init.name in own)
+        return any(_any_acts(body.bound_symbols, own) for body in bodies_of(b))
+    elif OpTags.EFFECT in b.operation.tags or OpTags.RANDOM in b.operation.tags:
         return True
-    return any(_acts(inner) for body in bodies_of(b) for inner in body.bound_symbols)
+    elif b.subsymbols:
+        return _any_acts(b.subsymbols, own)
+    if b.sym is not prims.unpack_trivial and OpTags.VIEW not in b.operation.tags:
+        own.update(p.name for p in b.flat_outputs)
+    return False

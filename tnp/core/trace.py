@@ -82,6 +82,8 @@ class Trace:
         self.read_only: set[str] = set()
         #: whether the caller's arrays are written when nothing can raise any more
         self.writes_last = False
+        #: whether it may catch an error that an operation raises when the program runs: after one, eager decides
+        self.catches = False
         #: what others know of it, by their keys
         self.metadata: dict[Metadata[Any], Any] = {}
         #: how many names may be made before :class:`NeedsEager` is raised
@@ -118,7 +120,7 @@ class Trace:
         new.number_definitions = other.number_definitions
         new.row_major = other.row_major
         new.read_only = other.read_only
-        new.writes_last = other.writes_last
+        new.writes_last, new.catches = other.writes_last, other.catches
         new.metadata = metadata.inherited(other)
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True

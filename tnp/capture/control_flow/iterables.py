@@ -7,6 +7,7 @@ can only compute item ``i``, until Python code iterates over them.
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.objects.row_list import RowList
+from tnp.capture.objects.row_list import RowList, is_repeated
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
@@ -175,6 +176,9 @@ def iterations_of(x: Any) -> Iterations | None:
         return iterations_of(x.rows)
     if kind is range or kind is TracedRange:
         return Iterations(x.start, x.stop, x.step, lambda i: i)
+    if (kind is list or kind is tuple) and is_repeated(x):
+        item = x[0]
+        return Iterations(0, len(x), 1, lambda i: item)
     if kind is TracedArray and x.shape_:
         n = x.shape_[0]
         return Iterations(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
@@ -233,11 +237,19 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """``zip(*xs)``; of sequences of different lengths as long as the shortest."""
     found = [_counted_from_zero(x) for x in xs]
-    if strict or not found or any(r is None or type(r.stop) is not int for r in found):
+    if strict or not found or any(r is None or not is_known(r.stop) for r in found):
         return builtins.zip(*xs, strict=strict)
     iterations = [r for r in found if r is not None]
     use_up(*xs)
-    return Iterations(0, min(r.stop for r in iterations), 1, lambda i: tuple(r.item(i) for r in iterations))
+    shortest = functools.reduce(_less, (r.stop for r in iterations))
+    return Iterations(0, shortest, 1, lambda i: tuple(r.item(i) for r in iterations))
+
+
+def _less(n: Count, m: Count) -> Count:
+    """The lesser of two lengths; which that is, the trace depends on, unless they are one."""
+    if type(n) is type(m) is TracedNumber and n.proxy.name == m.proxy.name:
+        return n
+    return n if n <= m else m
 
 
 def ndindex_(*shape: Any) -> Any:

@@ -113,7 +113,7 @@ class Liveness:
     def __init__(self, body: list[ast.stmt]) -> None:
         nested = [n for n in own_nodes(body) if _is_scope(n)]
         #: what functions inside read may be read whenever they are called
-        self.always = frozenset(read_names(n for f in nested for n in _inside(f)))
+        self.always = frozenset().union(*(read_names(_inside(f)) - _parameters(f) for f in nested))
         self.after: dict[int, frozenset[str]] = {}
         self.around: dict[int, frozenset[str]] = {}
         self._loops: list[_Loop] = []
@@ -193,14 +193,24 @@ class Liveness:
 
     def _try(self, s: Any, after: frozenset[str]) -> frozenset[str]:
         before = self._handlers
-        final = self._block(s.finalbody, after) | read_names(s.finalbody)
+        final = self._block(s.finalbody, frozenset()) | read_names(s.finalbody)  # on the way out
+        after = self._block(s.finalbody, after) | final
         self._handlers = before | final
-        handled = frozenset().union(*(self._block(h.body, after | final) | read_names([h]) for h in s.handlers), final)
-        done = self._block(s.orelse, after | final)
+        handled = frozenset().union(*(self._block(h.body, after) | read_names([h]) for h in s.handlers), final)
+        done = self._block(s.orelse, after)
         self._handlers = before | handled
         inside = self._block(s.body, done | handled)
         self._handlers = before
         return inside | handled
+
+
+def _parameters(f: Any) -> set[str]:
+    """The parameters of a function, which are no names of the function around. A class has none."""
+    args = getattr(f, "args", None)
+    if args is None:
+        return set()
+    found = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return {a.arg for a in found if a is not None}
 
 
 def _inside(f: Any) -> list[ast.AST]:

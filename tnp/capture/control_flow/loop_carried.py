@@ -20,9 +20,14 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
 
-__all__ = ["carried_handle", "either_of", "output_handle", "parts_of", "proxy_of", "settled"]
+__all__ = ["carried_handle", "either_of", "name_of", "output_handle", "parts_of", "proxy_of", "settled"]
 
 _NUMBERS = (bool, int, float, complex)
+
+
+def name_of(variable: str) -> str:
+    """What carried values of a variable are called; of an attribute by its own name."""
+    return variable.rpartition(".")[2].rstrip("'") + "_"
 
 
 def proxy_of(x: Any) -> Any:
@@ -57,7 +62,7 @@ def carried_handle(
     """
     init = proxy_of(value)
     trace = active.current().trace
-    fresh = trace.make_name(f"{name}_")
+    fresh = trace.make_name(name_of(name))
     if isinstance(init, TensorProxy):
         fixed = {d for d, n in enumerate(init.shape) if symbols.value_of(n) is not None and d not in varying}
         if any(sizes.bound_or_none(n) is None for d, n in enumerate(init.shape) if d not in fixed):
@@ -77,7 +82,7 @@ def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loos
     """The array that a variable is bound to at the end of an iteration, where variables were ``entries`` at its beginning; ``None``
     for a scalar or a number.
 
-    Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.
+    Adds it to ``loose`` if the array does not keep its layout. Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.
     """
     if type(value) is not TracedArray or value.scalar:
         return None
@@ -89,7 +94,6 @@ def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loos
         raise NeedsEager(f"{name} is bound to an array that another name may share")
     if (entry._strides is ROW_MAJOR or entry.strides_ is not None) and not same_layout(entry, value):
         loose.add(name)
-        raise NeedsEager(f"{name} does not keep its layout")
     return value
 
 

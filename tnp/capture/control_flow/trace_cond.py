@@ -107,7 +107,7 @@ class Branch(Trial):
         regions = [region, Region(self.tracer, self.variables)]
         for at, (side, r) in enumerate(zip(self.sides, regions)):
             if at:
-                r.serial = region.serial
+                r.serial, r.assigned = region.serial, region.assigned
             r.open()
             try:
                 self.carry_storages(r, proxies)
@@ -210,6 +210,8 @@ class Branch(Trial):
             self.variables[name] = _one_of(x, y)
             return None
         if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
+            if name in self.variables.attributes:
+                raise Failure(f"{name} is assigned on one side only, and was missing")
             return self._merge_maybe(name, a, b, region)
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Iterations
-from tnp.capture.control_flow.loop_carried import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
+from tnp.capture.control_flow.loop_carried import (
+    carried_handle,
+    either_of,
+    name_of,
+    output_handle,
+    parts_of,
+    proxy_of,
+    settled,
+)
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.speculation.regions import UNBOUND, Region
 from tnp.capture.speculation.trials import (
@@ -122,7 +130,7 @@ class Loop(Trial):
             raise Failure(f"{name} begins as another kind of number")
         inits[name], inits[_flag(name)] = parts_of(begin)
         init = inits[name]
-        carried[name] = TensorProxy(self.trace.make_name(f"{name}_"), like=init, lang=init.lang, scalar=True)
+        carried[name] = TensorProxy(self.trace.make_name(name_of(name)), like=init, lang=init.lang, scalar=True)
         carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
         entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
 
@@ -339,6 +347,7 @@ class Loop(Trial):
         """What variables that changed are at the end of an iteration: values, and the arrays among them."""
         results: dict[str, Any] = {}
         handles: dict[str, TracedArray | None] = {}
+        known = len(self.loose)
         for name in self.names:
             value = self.variables[name]
             if name in self.maybe:
@@ -365,7 +374,8 @@ class Loop(Trial):
                     self.rebound.add(name)
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
-                if before is UNBOUND and (self.lifts or type(value) is TracedMaybe):
+                may_be = self.lifts or type(value) is TracedMaybe
+                if before is UNBOUND and may_be and name not in self.variables.attributes:
                     like = proxy_of(split(value)[0])
                     if nothing_like(like) is not None:
                         self.maybe[name] = like
@@ -387,6 +397,8 @@ class Loop(Trial):
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
             handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
+        if len(self.loose) > known:
+            raise Failure(f"{' and '.join(sorted(self.loose))} do not keep their layout")
         self._check_sizes(carried, results)
         arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
         found = [id(s) for h in arrays for s in may_share(h.storage)]

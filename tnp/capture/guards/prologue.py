@@ -166,6 +166,8 @@ class Prologue:
         self.variables = _variables(parameters)
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
+        #: whether the program may catch errors of operations: where one comes, the call can run eagerly
+        self.may_catch = False
         #: which sizes of arrays are symbols
         self.varying = VaryingValues()
         self.clear()
@@ -201,7 +203,7 @@ class Prologue:
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
         made.relations, made.varying = self.relations, self.varying
-        made.moves_arrays = self.moves_arrays
+        made.moves_arrays, made.may_catch = self.moves_arrays, self.may_catch
         return made
 
     def constant(self, value: Any, hint: str = "c") -> str:

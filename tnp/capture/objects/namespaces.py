@@ -12,6 +12,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
@@ -237,8 +238,9 @@ def check_owner(x: Any, name: str) -> Any:
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
-    if tracer.regions and type(x) is not TracedArray:
-        raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
+    if tracer.regions and type(x) is not TracedArray and is_variable(x, name):
+        for region in tracer.regions:
+            region.assigns(x, name)
     return x
 
 

@@ -1,12 +1,16 @@
-"""A list of the caller's, of arrays of one kind, whose length varies: the program runs over the rows of one array that has them all.
+"""A list of the caller's, of arrays of one kind, that is long or whose length varies: the program reads the rows of one array that has
+them all.
 
-The prologue makes that array at each call. Only a loop over the list, its length, and functions that take it for an array are compiled
-so. Any other use is traced again, with a guard on the length, as is a program that writes to an array, which may be one of the list.
+The prologue makes that array at each call. Loops over the list, its items, slices and length, and functions that take it for an array
+are compiled so. Any other use is traced again, with each array as an input, as is a program that writes to an array, which may be
+one of the list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,7 @@ from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
 
-__all__ = ["RowList", "rows_of"]
+__all__ = ["RowList", "is_repeated", "rows_of"]
 
 
 class RowList(list[Any]):
@@ -25,6 +29,13 @@ class RowList(list[Any]):
         super().__init__()
         self.description = description
         self.rows = rows
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return RowList(self.description, self.rows[key])
+        if isinstance(key, int) and not isinstance(key, bool):
+            return self.rows[key]
+        raise ReadsVarying(self.description)
 
     def given_to(self, function: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What ``function`` gives of the list and other arguments, made by ``call(function, args, kwargs)`` of the rows."""
@@ -44,7 +55,23 @@ _OF_AN_ARRAY = (np.array, np.sum, np.mean, np.max, np.min, np.std, np.var, np.pr
 #: bytes of the arrays of a list in all: to copy what no cache holds takes longer than most loops over it
 MOST_BYTES = 1 << 20
 
+_SHAPE, _STRIDES, _DTYPE = map(attrgetter, ("shape", "strides", "dtype"))
+
 refuse_uses(RowList)
+
+
+def is_repeated(items: Sequence[Any]) -> bool:
+    """Whether a sequence has one object again and again."""
+    return len(items) > 1 and all(map(is_, items, repeat(items[0])))
+
+
+def _are_alike(arrays: list[Any]) -> bool:
+    """Whether all are arrays of one shape, dtype and layout. The list may be long."""
+    if set(map(type, arrays)) != {np.ndarray}:
+        return False
+    dtypes = {id(d): d for d in map(_DTYPE, arrays)}
+    is_one_layout = len(set(map(_SHAPE, arrays))) == 1 == len(set(map(_STRIDES, arrays)))
+    return is_one_layout and all(same_dtype(d, arrays[0].dtype) for d in dtypes.values())
 
 
 def rows_of(arrays: Any) -> Any:
@@ -54,11 +81,13 @@ def rows_of(arrays: Any) -> Any:
     first = arrays[0]
     if type(first) is not np.ndarray or not first.ndim or not 0 < first.nbytes * len(arrays) <= MOST_BYTES:
         return None
-    shape, dtype = first.shape, first.dtype
-    for a in arrays:
-        if type(a) is not np.ndarray or a.shape != shape or not a.flags.c_contiguous or not same_dtype(a.dtype, dtype):
-            return None
-    made = np.empty((len(arrays), *shape), dtype)
-    np.stack(arrays, out=made)
+    if not first.flags.c_contiguous:
+        return None
+    if is_repeated(arrays):
+        made = np.repeat(first[np.newaxis], len(arrays), axis=0)
+    elif _are_alike(arrays):
+        made = np.concatenate(arrays).reshape(len(arrays), *first.shape)
+    else:
+        return None
     made.flags.writeable = False
     return made

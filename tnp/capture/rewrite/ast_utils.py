@@ -171,8 +171,9 @@ def with_places(node: Any) -> Any:
 
 
 #: names of context managers that swallow no errors
+#: ``may_catch`` is the hook around the body of a ``try``
 _LETTING_ERRORS_PASS = frozenset(
-    ("catch_warnings", "enable_grad", "errstate", "inference_mode", "no_grad", "nullcontext", "open", "printoptions")
+    "catch_warnings enable_grad errstate inference_mode may_catch no_grad nullcontext open printoptions".split()
 )
 
 

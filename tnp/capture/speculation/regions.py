@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
+from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
@@ -27,50 +28,59 @@ if TYPE_CHECKING:
 __all__ = ["UNBOUND", "Region", "Retrace", "Variables"]
 
 
-class _Unbound:
-    def __repr__(self) -> str:
-        return "UNBOUND"
-
-
-#: what a name is bound to that is not
-UNBOUND = _Unbound()
-
-
 class Retrace(BaseException):
-    """A region writes to a storage of which it was not known before: it has to be traced again, with that carried."""
+    """A region writes to a storage, or assigns attributes, of which it was not known before: it has to be traced again, with that
+    carried."""
 
-    def __init__(self, region: Region, storage: Storage) -> None:
-        super().__init__("a storage is written")
+    def __init__(self, region: Region, storage: Storage | None = None) -> None:
+        super().__init__("a storage is written" if storage is not None else "attributes are assigned")
         self.region = region
         self.storage = storage
 
 
 class Variables:
-    """The names that functions share with the function that they were made in."""
+    """The names that functions share with the function that they were made in, and attributes that they assign."""
 
     def __init__(self, *functions: Any) -> None:
+        self.attributes: dict[str, Attribute] = {}
         self.cells: dict[str, CellType] = {}
         for f in functions:
             if f is not None:
                 self.cells.update(zip(f.__code__.co_freevars, f.__closure__ or ()))
 
+    def add(self, attribute: Attribute) -> str:
+        """Makes an attribute one of the variables. Gives the name that it has among them."""
+        name = str(attribute)
+        while name in self.attributes:  # of another object of the class
+            name += "'"
+        self.attributes[name] = attribute
+        return name
+
+    def has(self, owner: Any, name: str) -> bool:
+        """Whether an attribute is one of the variables."""
+        return any(a.owner is owner and a.name == name for a in self.attributes.values())
+
     def __contains__(self, name: str) -> bool:
-        return name in self.cells
+        return name in self.cells or name in self.attributes
 
     def __getitem__(self, name: str) -> Any:
+        if name in self.attributes:
+            return self.attributes[name].get()
         try:
             return self.cells[name].cell_contents
         except ValueError:
             return UNBOUND
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if value is not UNBOUND:
+        if name in self.attributes:
+            self.attributes[name].set(value)
+        elif value is not UNBOUND:
             self.cells[name].cell_contents = value
         elif self[name] is not UNBOUND:
             del self.cells[name].cell_contents
 
     def values(self) -> dict[str, Any]:
-        return {name: self[name] for name in self.cells}
+        return {name: self[name] for name in (*self.cells, *self.attributes)}
 
 
 class Region:
@@ -86,6 +96,8 @@ class Region:
         self.contents = _Contents([*self.values.values(), *lifted])
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
+        #: attributes that were assigned and are no variables yet, and what they were before
+        self.assigned: list[tuple[Attribute, Any]] = []
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
         #: how many arrays' present values had been looked up, each as a value of its own
         self._looked_up = len(tracer.looked_up)
@@ -106,6 +118,14 @@ class Region:
         """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""
         if storage.serial < self.serial and id(storage) not in self.carried:
             raise Retrace(self, storage)
+
+    def assigns(self, owner: Any, name: str) -> None:
+        """Called before an attribute gets another value. If the region does not carry it, it is traced again when it has ended."""
+        if self.variables.has(owner, name) or any(a.owner is owner and a.name == name for a, _ in self.assigned):
+            return
+        if is_shadow(owner) or self.contents.reaches(owner):  # or it was made here
+            attribute = Attribute(owner, name)
+            self.assigned.append((attribute, attribute.get()))
 
     def _states(self) -> dict[int, Any]:
         return {id(s): (s, s.value, s.origin, s.source, s.written) for s in self.tracer.inputs.storages}
@@ -170,6 +190,8 @@ class Region:
         tracer.must_run_eagerly = self._must_run_eagerly
         if self.turns_modes():
             tracer.put_back_modes(self._modes)
+        for attribute, value in self.assigned:
+            attribute.set(value)
         self.restore_variables()
         self.contents.restore()
         for container in tracer.inputs.containers[self._lifted_before :]:
@@ -178,7 +200,8 @@ class Region:
     def changes_containers(self) -> bool:
         """Whether it has changed what lists, dicts or sets hold, of the program's or of its caller's."""
         inside = self.tracer.inputs.containers[self._lifted_before :]
-        return self.contents.changed() or any(container.changed() for container in inside)
+        carried = self.variables.attributes.values()
+        return self.contents.changed(carried) or any(container.changed() for container in inside)
 
     def turns_modes(self) -> bool:
         """Whether a library's modes are not what they were at the region's beginning."""
@@ -232,6 +255,7 @@ class _Contents:
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.found: list[tuple[Any, Any]] = []
+        self._objects: dict[int, Any] = {}
         #: whether there is too much to look at
         self.too_many = False
         seen: set[int] = set()
@@ -267,14 +291,24 @@ class _Contents:
             return [x.__self__]
         if is_shadow(x):  # what it reads is lifted, so among the roots
             return list(stored_attributes(x)[2].values())
+        if is_plain_object(x):
+            self._objects[id(x)] = x
         if is_plain_object(x) and hasattr(x, "__dict__"):
             self.found.append((x.__dict__, dict(x.__dict__)))
             return list(x.__dict__.values())
         return []
 
-    def changed(self) -> bool:
-        """Whether something was added, taken away or put in another's place."""
-        return any(not _same(now, before) for now, before in self.found)
+    def reaches(self, x: Any) -> bool:
+        """Whether an object of the program is among the values."""
+        return self._objects.get(id(x)) is x
+
+    def changed(self, but: Iterable[Attribute] = ()) -> bool:
+        """Whether something was added, taken away or put in another's place, except attributes."""
+        others: dict[int, set[str]] = {}
+        for a in but:
+            if not is_shadow(a.owner) and hasattr(a.owner, "__dict__"):
+                others.setdefault(id(a.owner.__dict__), set()).add(a.name)
+        return any(not _same(*_without(others.get(id(now)), now, before)) for now, before in self.found)
 
     def restore(self) -> None:
         """Puts back what was there."""
@@ -297,6 +331,10 @@ def _is_bound(cell: CellType) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _without(names: set[str] | None, *dicts: Any) -> Iterable[Any]:
+    return dicts if names is None else ({k: v for k, v in d.items() if k not in names} for d in dicts)
 
 
 def _same(now: Any, before: Any) -> bool:

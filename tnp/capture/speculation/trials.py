@@ -187,17 +187,23 @@ class Trial:
                 region.undo()
                 if found.region is not region:
                     raise
-                self.storages[id(found.storage)] = found.storage
+                if found.storage is not None:
+                    self.storages[id(found.storage)] = found.storage
+                self._carry_assigned(region)
             except Failure:
                 region.undo()
-                raise
+                if not self._carry_assigned(region):
+                    raise
             except NeedsEager as reason:
                 region.undo()
-                raise Failure(reason.reason) from None
+                if not self._carry_assigned(region):
+                    raise Failure(reason.reason) from None
             except Exception as error:
                 region.undo()
                 if signals.of_handler(error) is not None:
                     raise
+                if self._carry_assigned(region):
+                    continue
                 self.tracer.unbound_reads += isinstance(error, NameError)
                 raise Failure(f"tracing it raised {error!r}") from None
             except BaseException:
@@ -207,6 +213,13 @@ class Trial:
 
     def once(self, region: Region) -> Any:
         raise NotImplementedError
+
+    def _carry_assigned(self, region: Region) -> bool:
+        """Makes the attributes that a region assigned variables. Returns whether there are some: it may have failed since it read
+        what they had before."""
+        for attribute, _ in region.assigned:
+            self.names.append(self.variables.add(attribute))
+        return bool(region.assigned)
 
     def carry_storages(self, region: Region, proxies: dict[int, TensorProxy]) -> None:
         for key, storage in self.storages.items():
@@ -228,6 +241,8 @@ class Trial:
         return results
 
     def check_effects(self, region: Region) -> None:
+        if region.assigned:
+            raise Retrace(region)
         if region.changes_containers():
             raise Failure("it changes a list, a dict or an object")
         if region.turns_modes():

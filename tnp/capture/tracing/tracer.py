@@ -249,7 +249,7 @@ class Tracer:
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if TracedNumber in kinds or list in kinds or kwargs:
             if self.catching and any(_may_refuse(b, (int, float, complex)) for b in self.trace.statements[start:]):
-                raise NeedsEager("it catches errors of an operation that may raise when the program runs")
+                self._expects_no_error()
             if not may_raise and self.undoes_early(start):
                 self.raising += 1
                 try:
@@ -394,13 +394,20 @@ class Tracer:
     def before_raising(self) -> None:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
-            raise NeedsEager("it catches errors of an operation that may raise when the program runs")
+            self._expects_no_error()
         if not self.trace.writes_last:
             self.flush()
         if not self.may_lose_stores and self._has_stores():
             if self.loses_no_stores:
                 raise NeedsEager("it may raise after an attribute or an item was assigned")
             self.may_lose_stores = True
+
+    def _expects_no_error(self) -> None:
+        """Goes on with the body of a ``try`` in which an operation may raise when the program runs. If it does, the call runs eagerly, so
+        the program may do nothing before that cannot be done twice."""
+        if self.loses_no_stores or not self.inputs.prologue.may_catch:
+            raise NeedsEager("it catches errors of an operation that may raise when the program runs")
+        self.trace.catches = self.may_lose_stores = True
 
     def undoes_early(self, start: int) -> bool:
         """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.

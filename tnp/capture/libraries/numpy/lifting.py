@@ -60,13 +60,19 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
     )  # fmt: skip
 
 
+#: so many arrays are inputs of their own only where that is needed
+LONG = 64
+
+
 def lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
-    """A list of arrays of one kind, whose length has varied, as the rows of one array; ``None`` for any other list."""
+    """A list of arrays of one kind, which is long or whose length has varied, as the rows of one array; ``None`` for any other list."""
     varying, name = inputs.prologue.varying, f"the arrays of {source.description}"
     if not is_of_call(source.description) or varying.is_specialized(name):
         return None
     rows = rows_of(value)
-    if rows is None or not is_compiled_array(rows) or 0 not in varying.symbols(name, rows, True):
+    if rows is None or not is_compiled_array(rows):
+        return None
+    if 0 not in varying.symbols(name, rows, True) and len(value) < LONG:
         return None
     make = inputs.prologue.constant(rows_of, "rows_of")
     handle = lift_array(inputs, rows, inputs.prologue.let(Source(f"{make}({source.expression})", name)))

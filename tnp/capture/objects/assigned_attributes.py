@@ -1,0 +1,84 @@
+"""Attributes that a loop or a branch assigns, as variables of it."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from tnp.capture.objects.shadows import is_plain_object, is_shadow
+from tnp.capture.objects.twins import class_attribute, user_method
+from tnp.capture.rewrite.code_origin import is_followed
+from tnp.core.errors import NeedsEager
+
+__all__ = ["UNBOUND", "Attribute", "is_variable"]
+
+
+class _Unbound:
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+#: what a variable is bound to that is not
+UNBOUND = _Unbound()
+
+
+class Attribute:
+    """The attribute ``name`` of ``owner``, an object of the program's or what stands for one of the caller's."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __str__(self) -> str:
+        return f"{type(self.owner).__name__}.{self.name}"
+
+    def get(self) -> Any:
+        """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced."""
+        owner, name = self.owner, self.name
+        if not is_shadow(owner):
+            held = getattr(owner, "__dict__", {}).get(name, UNBOUND)
+            member = class_attribute(type(owner), name)
+            if held is UNBOUND and type(member) is types.MemberDescriptorType:
+                try:
+                    return member.__get__(owner, type(owner))
+                except AttributeError:
+                    return UNBOUND
+            return held
+        try:
+            return getattr(owner, name)
+        except (AttributeError, NeedsEager):
+            return UNBOUND
+
+    def set(self, value: Any) -> None:
+        """Puts ``value`` there, past all code of the class."""
+        if is_shadow(self.owner):
+            self._set_of_shadow(value)
+        elif value is not UNBOUND:
+            object.__setattr__(self.owner, self.name, value)
+        elif self.get() is not UNBOUND:
+            object.__delattr__(self.owner, self.name)
+
+    def _set_of_shadow(self, value: Any) -> None:
+        shadowed = object.__getattribute__(self.owner, "_tnp_shadowed")
+        if value is UNBOUND or shadowed.read.get(self.name, UNBOUND) is value:  # what the real object has
+            shadowed.stored.pop(self.name, None)
+        else:
+            shadowed.stored[self.name] = value
+
+
+def is_variable(owner: Any, name: str) -> bool:
+    """Whether an attribute that is about to be assigned is a variable of the loop or the branch around. If it is not, an assignment does
+    nothing by itself: it calls code, or raises. Raises :class:`NeedsEager` for what is neither."""
+    shadowed = object.__getattribute__(owner, "_tnp_shadowed") if is_shadow(owner) else None
+    real: Any = type(owner) if shadowed is None else type(shadowed.real)
+    descriptor = class_attribute(real, name)
+    if isinstance(descriptor, property) or user_method(descriptor, "__set__") is not None:
+        return False
+    is_plain = shadowed is not None or is_plain_object(owner)
+    has_code = is_followed(real.__setattr__) or is_followed(real.__getattribute__)
+    if not is_plain or has_code or (shadowed is not None and (shadowed.parts or shadowed.has_dictionary)):
+        raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
+    parameters = getattr(real, "__dataclass_params__", None)
+    is_frozen = parameters is not None and parameters.frozen
+    return not is_frozen and (bool(real.__dictoffset__) or type(descriptor) is types.MemberDescriptorType)

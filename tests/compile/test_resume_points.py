@@ -168,8 +168,10 @@ def test_try_and_finally_see_what_eager_leaves():
             x[0] = np.sum(a[:2]) + 2
         return a * c + 1
 
-    in_parts(f, X, X[:5])
-    in_parts(f, X, X[:200])
+    jitted = tnp.jit(f)
+    for bad in (X[:5], X[:200], X[:5], X[:200]):
+        expected, found = outcome(f, (X, bad)), outcome(jitted, (X, bad))
+        assert_same(found, expected)
 
 
 def test_with():

@@ -89,7 +89,7 @@ def branched(s, us):
 
 
 def nested(s, us):
-    for i in range(12):
+    for _ in range(12):
         for u in us:
             s.x = np.tanh(s.x + u)
         s.t = s.t + s.x.sum()

@@ -102,24 +102,6 @@ def test_a_condition_that_changes_an_object():
     same_as_eager(f, lambda: (np.ones(12),))
 
 
-def test_objects_that_loops_change():
-    class Counter:
-        def __init__(self):
-            self.n = 0
-
-        def add(self, k):
-            self.n += k
-
-    def f(x):
-        c = Counter()
-        for i in range(12):
-            c.add(i)
-            x[i] = c.n
-        return x
-
-    assert "for " not in source(same_as_eager(f, lambda: (np.ones(12),)))
-
-
 class Perceptron:
     def fit(self, x, y):
         self.errors = []

@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
-from tnp.capture.objects.twins import class_attribute, user_method
+from tnp.capture.objects.twins import MISSING, class_attribute, instance_attribute, user_method
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.core.errors import NeedsEager
 
@@ -34,20 +34,16 @@ class Attribute:
         return f"{type(self.owner).__name__}.{self.name}"
 
     def get(self) -> Any:
-        """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced."""
+        """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced: the class may have code for it."""
         owner, name = self.owner, self.name
-        if not is_shadow(owner):
-            held = getattr(owner, "__dict__", {}).get(name, UNBOUND)
-            member = class_attribute(type(owner), name)
-            if held is UNBOUND and type(member) is types.MemberDescriptorType:
-                try:
-                    return member.__get__(owner, type(owner))
-                except AttributeError:
-                    return UNBOUND
-            return held
+        shadowed = object.__getattribute__(owner, "_tnp_shadowed") if is_shadow(owner) else None
+        for known in () if shadowed is None else (shadowed.stored, shadowed.read):
+            if name in known:
+                return known[name]
         try:
-            return getattr(owner, name)
-        except (AttributeError, NeedsEager):
+            held = instance_attribute(owner if shadowed is None else shadowed.real, name)
+            return UNBOUND if held is MISSING else held if shadowed is None else getattr(owner, name)
+        except (AttributeError, NeedsEager):  # a slot that nothing was assigned to
             return UNBOUND
 
     def set(self, value: Any) -> None:

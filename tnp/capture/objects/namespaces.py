@@ -239,8 +239,7 @@ def check_owner(x: Any, name: str) -> Any:
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
     if tracer.regions and type(x) is not TracedArray and is_variable(x, name):
-        for region in tracer.regions:
-            region.assigns(x, name)
+        tracer.assigns(x, name)
     return x
 
 

@@ -21,7 +21,15 @@ from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
-from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
+from tnp.capture.objects.twins import (
+    MISSING,
+    ClassCache,
+    class_attribute,
+    instance_attribute,
+    make_class,
+    traced_members,
+    user_method,
+)
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -191,7 +199,7 @@ class _Shadowed:
 
     def own(self, name: str) -> Source:
         """Where an attribute of the object itself comes from, in whose absence code of its class would run."""
-        look_up = self.inputs.prologue.constant(_instance_attribute, "own_attribute")
+        look_up = self.inputs.prologue.constant(instance_attribute, "own_attribute")
         return Source(f"{look_up}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
 
     def may_keep(self, name: str, descriptor: cached_property[Any]) -> bool:
@@ -235,19 +243,9 @@ class _Shadowed:
         return next((made for made in self.whole_parts.values() if name in made), None)
 
 
-def _instance_attribute(real: Any, name: str) -> Any:
-    own = getattr(real, "__dict__", None)
-    if own is not None and name in own:
-        return own[name]
-    descriptor = class_attribute(type(real), name)
-    if isinstance(descriptor, types.MemberDescriptorType):
-        return descriptor.__get__(real, type(real))
-    return MISSING
-
-
 def _attribute(real: Any, name: str) -> Any:
     """What ``real.name`` is found as: a value of the instance, or what stands in its class."""
-    found = _instance_attribute(real, name)
+    found = instance_attribute(real, name)
     return class_attribute(type(real), name) if found is MISSING else found
 
 
@@ -270,7 +268,7 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
     """What a shadow of an object of the class ``kind``, which has ``descriptor`` for that name, gives for an attribute."""
     shadowed = _state(shadow)
     found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
-        _instance_attribute(shadowed.real, name)
+        instance_attribute(shadowed.real, name)
     )  # fmt: skip
     lifted = shadowed.in_part(name) if found is MISSING and descriptor is MISSING else MISSING
     if lifted is not MISSING:
@@ -298,6 +296,7 @@ def _kept(shadow: Any, name: str, descriptor: cached_property[Any]) -> Any:
     """What a ``cached_property`` gives, which is an attribute of the object from then on."""
     _state(shadow).guard_code(name, descriptor)
     value = active.current().runtime.call(descriptor.func, shadow)
+    active.current().assigns(shadow, name)
     setattr(shadow, name, value)
     return value
 

@@ -28,6 +28,7 @@ __all__ = [
     "MISSING",
     "class_attribute",
     "class_of",
+    "instance_attribute",
     "is_made_by_statement",
     "is_twin",
     "make_class",
@@ -75,6 +76,17 @@ def class_attribute(kind: type, name: str) -> Any:
     for c in kind.__mro__:
         if name in c.__dict__:
             return c.__dict__[name]
+    return MISSING
+
+
+def instance_attribute(real: Any, name: str) -> Any:
+    """What an object itself has under ``name``, past all code of its class; ``MISSING`` if nothing."""
+    own = getattr(real, "__dict__", None)
+    if own is not None and name in own:
+        return own[name]
+    descriptor = class_attribute(type(real), name)
+    if isinstance(descriptor, types.MemberDescriptorType):
+        return descriptor.__get__(real, type(real))
     return MISSING
 
 

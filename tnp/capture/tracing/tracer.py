@@ -409,6 +409,11 @@ class Tracer:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True
 
+    def assigns(self, owner: Any, name: str) -> None:
+        """Called before an attribute of an object gets another value."""
+        for region in self.regions:
+            region.assigns(owner, name)
+
     def undoes_early(self, start: int) -> bool:
         """Removes the statements from ``start`` on if one may refuse a number while stores are pending, which eager has made by then.
         Returns whether it did: the caller stores, and records the statements again."""

@@ -44,7 +44,7 @@ class Tally:
         chance does not explain it."""
         count = sum(self.outcomes.values()) - self.outcomes["raises"]
         compiled = sum(self.outcomes[kind] for kind in ("compiled", "with opaque calls", "in parts"))
-        chance = 2 * math.sqrt(floor * (1 - floor) * count)  # two standard deviations
+        chance = 3 * math.sqrt(floor * (1 - floor) * count)  # three standard deviations
         least = floor * count - chance if count >= ENOUGH else 1  # of few, chance decides
         assert count and compiled >= least, f"{compiled} of {count} programs were compiled\n{self}"
 

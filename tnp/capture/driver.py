@@ -22,6 +22,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.list_of_rows import Rows, array_of_rows, is_maybe_in_list
 from tnp.capture.objects.shadows import (
     Construct,
     attributes_of,
@@ -253,6 +254,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
+    _check_lists(tracer)
     inputs.finish(used)
     is_differentiated = differentiate is not None and gradients is not None and bool(gradients.roots)
     ending = prims.python_return.bind(output, output=None)
@@ -271,6 +273,15 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         differentiated = differentiate(trace, gradients.roots)
     guard_numbers(trace, trace.value_guards.values(), inputs)
     return differentiated
+
+
+def _check_lists(tracer: Tracer) -> None:
+    """Raises :class:`NeedsEager` if one array is in two places of the result, of which one is a list that a loop has made."""
+    returned = [x for x, _ in tracer.output_objects.values()]
+    rows = [x for x in tracer.output_lists if x.ndim > 1] + [x for x in returned if x.storage.has_list and not x.scalar]
+    is_twice = len({id(x.storage) for x in rows}) < len(rows)
+    if is_twice or any(is_maybe_in_list(x, y) for x in rows for y in returned if y is not x):
+        raise NeedsEager("it returns an array that is in a list which a loop has made, too")
 
 
 def _check_reshapes(tracer: Tracer) -> None:
@@ -332,6 +343,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
         raise NeedsEager("it returns a view of an array that was not made by a function that tnp traces")
     if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
         _keep_layout(value)
+    if x.storage.has_list and not x.scalar:  # an array of its own
+        return prims.clone(value)  # type: ignore[no-any-return]
     is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name
     if value.scalar or (not is_view and inputs.array_objects.setdefault(value.name, x) is x):
         return value
@@ -368,11 +381,20 @@ def _change_containers(inputs: Inputs) -> None:
 def _items(x: Any) -> Any:
     """Items of a list or of a dict of the caller's."""
     if isinstance(x, list):
-        return [_output(y) for y in x]
+        return _list_output(x)
     keys = {k: _key(k) for k in x}
     if not all(type(k) in CONSTANTS and k == k for k in keys.values()):  # a NaN is found as the object that it is
         raise NeedsEager("it changes a dict whose keys are objects")
     return {keys[k]: _output(v) for k, v in x.items()}
+
+
+def _list_output(x: list[Any]) -> Any:
+    """The items of a list. Those that a loop has made are made at once: copies of the rows of an array."""
+    rows = array_of_rows(x)
+    if rows is None:
+        return [_output(y) for y in x]
+    active.current().output_lists.append(rows)
+    return Rows(rows.__tnp_value__())
 
 
 def _key(x: Any) -> Any:
@@ -450,7 +472,7 @@ def _output(x: Any) -> Any:
         raise NeedsEager(f"it returns one {kind.__name__} in two places")
     inputs.returned[id(x)] = x
     if kind is list:
-        return [_output(y) for y in x]
+        return _list_output(x)
     if kind is dict:
         return {_key(k): _output(y) for k, y in x.items()}
     if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):

@@ -101,7 +101,7 @@ class Branch(Trial):
         return self._inner(condition, lambda: first, lambda: second, code)
 
     def once(self, region: Region) -> Any:
-        memory = {key: s.value for key, s in self.storages.items()}
+        memory = self.memory()
         proxies = self.storage_proxies()
         scopes, codes, ends, stores = [], [], [], []
         regions = [region, Region(self.tracer, self.variables)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tnp.capture.control_flow.appended_lists import AppendedList, grown_lists
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
@@ -17,7 +18,7 @@ from tnp.capture.control_flow.loop_carried import (
     settled,
 )
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
-from tnp.capture.speculation.regions import UNBOUND, Region
+from tnp.capture.speculation.regions import UNBOUND, Region, Retrace
 from tnp.capture.speculation.trials import (
     BREAK,
     CONSTANTS,
@@ -86,6 +87,9 @@ class Loop(Trial):
         #: Dimensions that begin equal are assumed to stay equal. Where an attempt showed that they do not, these numbers tell them apart.
         self.differing: dict[tuple[str, int], int] = {}
         #: in the present attempt, the sizes of dimensions that begin equal, and the dimensions by name
+        #: the lists that each iteration appends to, by ``id``
+        self.appended: dict[int, AppendedList] = {}
+        self._made: list[int] = []
         self.sizes: dict[tuple[Any, int], NumberProxy] = {}
         self.of_size: dict[str, list[tuple[str, int]]] = {}
 
@@ -225,7 +229,10 @@ class Loop(Trial):
                 made[1].low = made[1].bound = value
             if made is not None:
                 inits[name], carried[name], entries[name] = made
-        memory = {key: s.value for key, s in self.storages.items()}
+                if type(value) is TracedArray and value.storage.writable and type(entries[name]) is TracedArray:
+                    entries[name].storage.unowned = not entries[name].storage.writable
+        arrays = self._make_arrays_of_lists()
+        memory = self.memory()
         for name in inits:
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
@@ -244,9 +251,16 @@ class Loop(Trial):
         tested, condition = self._trace_test(region)
         self.tracer.repeats *= self._repeats
         try:
+            for one in self.appended.values():
+                one.stand_in(region, begins=True)
             code = self._one_round(TracedNumber(index))
         finally:
+            for one in self.appended.values():
+                one.stand_in(region, begins=False)
             self.tracer.repeats //= self._repeats
+        if arrays and (code is not None and code is not CONTINUE):
+            raise Failure("it appends to a list, and may be left early")
+        appended = [one.store(region, TracedNumber(index)) for one in self.appended.values()]
         leaves = self._leaving(code, region)
         if condition is True and not leaves:  # the end is not to be seen yet, or there is none
             raise Failure("its condition does not depend on what it computes", settles=self.forever)
@@ -255,12 +269,13 @@ class Loop(Trial):
         self.check_effects(region)
         self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
+        holders = [self._holders(storage, handles) for storage in appended]
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
         own = _own_sizes(carried.values(), inits.values())
         scope, tested = [*own, *scope], [*own, *tested]
-        return self._record(
+        left = self._record(
             region, scope, index, (tested, condition), leaves,
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
@@ -268,6 +283,34 @@ class Loop(Trial):
             {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
+        for one, names in zip(self.appended.values(), holders):
+            one.extend([self.variables[n].storage for n in names])
+        return left
+
+    def _holders(self, storage: Storage | None, handles: dict[str, TracedArray | None]) -> list[str]:
+        """The variables that are bound to the array at the end of an iteration that it appended to a list."""
+        names = [n for n, x in handles.items() if x is not None and storage in may_share(x.storage)]
+        if not self.owned.isdisjoint(names):
+            raise Failure("it writes to an array that is in a list")
+        return names
+
+    def _make_arrays_of_lists(self) -> list[Storage]:
+        """Makes the arrays that the lists' items are rows of, which the loop stores into."""
+        for key in self._made:
+            self.storages.pop(key, None)
+        length = len(self.iterations.indices()) if self.appended and self.iterations is not None else 0
+        made = [one.make(length) for one in self.appended.values()]
+        self._made = [id(s) for s in made]
+        self.storages.update(zip(self._made, made))
+        return made
+
+    def check_effects(self, region: Region) -> None:
+        for items, added in grown_lists(region):
+            if self.iterations is None or not self.iterations.known or self.times > 1 or id(items) in self.appended:
+                raise Failure("it changes a list, a dict or an object")
+            self.appended[id(items)] = AppendedList(items, added, self.iterations)
+            raise Retrace(region)
+        super().check_effects(region)
 
     def _tell_apart(self, inits: dict[str, Any]) -> None:
         """Arrays that are views of all of one another are objects of their own behind a loop, too."""

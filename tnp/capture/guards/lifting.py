@@ -27,6 +27,7 @@ from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, l
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.mappings import reader_of
+from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
 from tnp.capture.objects.twins import is_made_by_statement
 from tnp.capture.objects.type_versions import version_of
@@ -108,6 +109,8 @@ class Inputs:
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         #: NumPy scalars and what stands for them, by the expressions that fetch them
         self.scalars: dict[str, tuple[Any, TracedArray]] = {}
+        #: lists of arrays of which the program reads rows: each and the expression that fetches it
+        self.lists: dict[str, tuple[list[Any], str]] = {}
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
         #: by the name of its value, an array: its memory, its storage, and the expression of the memory
@@ -534,9 +537,13 @@ class Inputs:
         written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
         if not written:
             return
-        for listed in (s.listed for _, s, _ in self._arrays.values() if s.listed):  # one of the list may be written to
-            raise ReadsVarying(listed)
         memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
+        for listed, (held, x) in self.lists.items():  # one of them may be written to
+            apart = self.prologue.constant(is_apart, "is_apart")
+            for name, a in written:
+                if not is_apart(held, a):
+                    raise ReadsVarying(listed)
+                self.prologue.guard(f"{apart}({x}, {memory[name]})", f"{name} is none of {listed}")
         for name, a in written:
             flag = "flags.writeable"
             if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own
@@ -572,6 +579,7 @@ class Inputs:
         """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
         self._by_identity.clear()
         self.scalars.clear()
+        self.lists.clear()
         self._arrays.clear()
         self.same.clear()
         self.functions.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
@@ -10,7 +11,7 @@ from tnp.capture.objects.twins import MISSING, class_attribute, instance_attribu
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.core.errors import NeedsEager
 
-__all__ = ["UNBOUND", "Attribute", "is_variable"]
+__all__ = ["UNBOUND", "Attribute", "dictionaries_of", "is_variable"]
 
 
 class _Unbound:
@@ -61,6 +62,14 @@ class Attribute:
             shadowed.stored.pop(self.name, None)
         else:
             shadowed.stored[self.name] = value
+
+
+def dictionaries_of(shadows: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """What the program has of the attributes of objects: those that it has read and those that it has stored."""
+    for x in shadows:
+        shadowed = object.__getattribute__(x, "_tnp_shadowed")
+        yield shadowed.read
+        yield shadowed.stored
 
 
 def is_variable(owner: Any, name: str) -> bool:

@@ -13,6 +13,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
@@ -37,6 +38,8 @@ def is_(a: Any, b: Any) -> bool:
     if type(first) is type(second) is TracedArray:
         for listed in filter(None, (first.storage.listed, second.storage.listed)):
             raise ReadsVarying(listed)
+        if is_maybe_in_list(first, second):
+            raise NeedsEager("it asks whether an array is the last of a list that a loop has made")
     if type(first) is type(second) is TracedArray and active.current().choices.may_be_one(first, second):
         raise NeedsEager("it asks whether two arrays are one, which its branches decide")
     (x, x_from), (y, y_from) = _behind(first), _behind(second)

@@ -19,7 +19,7 @@ from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
 
-__all__ = ["RowList", "is_repeated", "rows_of"]
+__all__ = ["RowList", "is_apart", "is_repeated", "rows_of"]
 
 
 class RowList(list[Any]):
@@ -55,7 +55,7 @@ _OF_AN_ARRAY = (np.array, np.sum, np.mean, np.max, np.min, np.std, np.var, np.pr
 #: bytes of the arrays of a list in all: to copy what no cache holds takes longer than most loops over it
 MOST_BYTES = 1 << 20
 
-_SHAPE, _STRIDES, _DTYPE = map(attrgetter, ("shape", "strides", "dtype"))
+_SHAPE, _STRIDES, _DTYPE, _BASE = map(attrgetter, ("shape", "strides", "dtype", "base"))
 
 refuse_uses(RowList)
 
@@ -72,6 +72,12 @@ def _are_alike(arrays: list[Any]) -> bool:
     dtypes = {id(d): d for d in map(_DTYPE, arrays)}
     is_one_layout = len(set(map(_SHAPE, arrays))) == 1 == len(set(map(_STRIDES, arrays)))
     return is_one_layout and all(same_dtype(d, arrays[0].dtype) for d in dtypes.values())
+
+
+def is_apart(arrays: list[Any], a: Any) -> bool:
+    """Whether an array surely shares no memory with any of a list."""
+    root = a if getattr(a, "base", None) is None else a.base
+    return type(root) is np.ndarray and id(root) not in {*map(id, arrays), *map(id, map(_BASE, arrays))}
 
 
 def rows_of(arrays: Any) -> Any:

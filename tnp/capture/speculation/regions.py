@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
@@ -132,7 +133,8 @@ class Region:
 
     def flush(self) -> None:
         """Makes pending writes visible before the region, unless that is undone."""
-        self.tracer.flush()
+        if not self.tracer.trace.writes_last:
+            self.tracer.flush()
         self._storages = self._states()
 
     def open(self) -> None:
@@ -256,6 +258,10 @@ class _Contents:
     def __init__(self, roots: Iterable[Any]) -> None:
         self.found: list[tuple[Any, Any]] = []
         self._objects: dict[int, Any] = {}
+        #: lists that are only appended to
+        self.growing: list[GrowingList] = []
+        #: the cells of functions
+        self.cells: list[CellType] = []
         #: whether there is too much to look at
         self.too_many = False
         seen: set[int] = set()
@@ -268,12 +274,13 @@ class _Contents:
                 continue
             seen.add(id(x))
             items = self._items(x, kind)
-            count += len(items)
+            count += 1 if kind is list and array_of_rows(items) is not None else len(items)
             self.too_many = count > self.LIMIT
             stack += items
 
     def _items(self, x: Any, kind: type) -> list[Any]:
         if kind is GrowingList:
+            self.growing.append(x)
             return self._items(x.added, list)
         if kind is RowList:
             return []
@@ -286,7 +293,9 @@ class _Contents:
         if isinstance(x, (tuple, frozenset)):
             return list(x)
         if kind is types.FunctionType:
-            return [c.cell_contents for c in x.__closure__ or () if _is_bound(c)]
+            cells = [c for c in x.__closure__ or () if _is_bound(c)]
+            self.cells += cells
+            return [c.cell_contents for c in cells]
         if kind is types.MethodType:
             return [x.__self__]
         if is_shadow(x):  # what it reads is lifted, so among the roots

@@ -13,7 +13,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.speculation.regions import Region, Retrace, Variables
 from tnp.capture.tracing.scalar_kind import condition_of
-from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import NotOwned, Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
@@ -197,7 +197,7 @@ class Trial:
             except NeedsEager as reason:
                 region.undo()
                 if not self._carry_assigned(region):
-                    raise Failure(reason.reason) from None
+                    raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
             except Exception as error:
                 region.undo()
                 if signals.of_handler(error) is not None:
@@ -217,13 +217,28 @@ class Trial:
     def _carry_assigned(self, region: Region) -> bool:
         """Makes the attributes that a region assigned variables. Returns whether there are some: it may have failed since it read
         what they had before."""
-        for attribute, _ in region.assigned:
-            self.names.append(self.variables.add(attribute))
+        for attribute, value in region.assigned:
+            name = self.variables.add(attribute)
+            self.names.append(name)
+            if type(value) is TracedArray and id(value.storage) in self.storages:
+                self.stores.add(name)
         return bool(region.assigned)
 
     def carry_storages(self, region: Region, proxies: dict[int, TensorProxy]) -> None:
         for key, storage in self.storages.items():
             region.carry(storage, proxies[key])
+
+    def memory(self) -> dict[int, TensorProxy]:
+        """The values of the carried storages, each in the memory that the operation may write to."""
+        return {key: self._memory_of(s) for key, s in self.storages.items()}
+
+    def _memory_of(self, storage: Storage) -> TensorProxy:
+        """The value of a storage. Where the caller's arrays are written last, a copy of one."""
+        is_callers = storage.origin is not None and storage.origin.name == storage.value.name
+        if is_callers and self.trace.writes_last and not self.tracer.regions:
+            made: TensorProxy = prims.clone(storage.value)
+            return made
+        return storage.value
 
     def storage_proxies(self) -> dict[int, TensorProxy]:
         made = {}

@@ -47,7 +47,8 @@ from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
-from tnp.capture.tracing.predicates import is_traced, known_position
+from tnp.capture.tracing.operators import item_of
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.texts import joined
@@ -173,7 +174,7 @@ class Runtime(ControlFlow):
             return made_by(owner, key) if active.running() is not None else owner[key]
         if is_traced(key) and _takes_real_subscripts(type(owner)):
             raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
-        return owner[known_position(owner, key)]
+        return item_of(owner, key)
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""

@@ -10,7 +10,10 @@ import numpy as np
 
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.objects.list_of_rows import array_of_rows
+from tnp.capture.objects.row_list import is_repeated
 from tnp.capture.tracing import scalar_kind
+from tnp.capture.tracing.predicates import surely_fits
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import dtypes, intervals, languages, prims
@@ -20,7 +23,7 @@ from tnp.core.prims.elementwise import refuses_some
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["in_place", "is_operand", "operate"]
+__all__ = ["in_place", "is_operand", "item_of", "operate"]
 
 #: by an operator's method, what it is on Python's numbers
 _PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
@@ -126,3 +129,14 @@ def is_operand(x: Any) -> bool:
 def _is_complex(x: Any) -> bool:
     """Whether ``x`` is, or stands for, a Python complex number."""
     return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
+
+
+def item_of(items: Any, key: Any) -> Any:
+    """``items[key]``. A list of one object again and again, and one of an array's rows, take a position that no value guard holds for."""
+    if type(key) is TracedNumber and type(items) in (list, tuple) and surely_fits((len(items),), (key,)):
+        if is_repeated(items):
+            return items[0]
+        rows = array_of_rows(items)
+        if rows is not None:
+            return rows[key]
+    return items[key]

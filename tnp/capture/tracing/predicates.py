@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.capture.objects.row_list import RowList, is_repeated
+from tnp.capture.objects.row_list import RowList
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import intervals, sizes, symbols
@@ -18,7 +18,6 @@ __all__ = [
     "is_list_of_scalars",
     "is_negative_power",
     "is_traced",
-    "known_position",
     "may_fail_by_size",
     "surely_fits",
 ]
@@ -103,12 +102,6 @@ def surely_fits(shape: Sequence[Any], parts: Sequence[Any]) -> bool:
     if len(parts) > len(shape):
         return False
     return all(_is_slice_of_integers(k) if type(k) is slice else _is_within(k, n) for k, n in zip(parts, shape))
-
-
-def known_position(items: Any, key: Any) -> Any:
-    """``key``, or the position of an item that is the same object as the one there, and that Python can take."""
-    is_number = type(key) is TracedNumber and (type(items) is list or type(items) is tuple)
-    return 0 if is_number and is_repeated(items) and surely_fits((len(items),), (key,)) else key
 
 
 def _is_slice_of_integers(key: slice) -> bool:

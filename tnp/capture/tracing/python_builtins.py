@@ -16,6 +16,7 @@ from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
+from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.speculation.trials import is_unknown
@@ -38,8 +39,9 @@ def _fold(comparison: str) -> Callable[..., Any]:
     def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
         builtin = builtins.max if comparison == "gt" else builtins.min
         keywords = {} if default is _MISSING else {"default": default}
-        if len(xs) == 1 and key is None and is_long(xs[0], "biuf"):
-            return largest(xs[0], comparison)
+        rows = _rows(xs[0]) if len(xs) == 1 else None
+        if key is None and is_long(rows, "biuf"):
+            return largest(rows, comparison)
         items = list(xs[0]) if len(xs) == 1 else list(xs)
         if key is not None or not items:
             return builtin(items, key=key, **keywords)
@@ -67,9 +69,16 @@ def _same_kind(x: Any, y: Any) -> bool:
     return scalars and bool(x.dtype == y.dtype)
 
 
+def _rows(items: Any) -> Any:
+    """The array that has the items of a list as its rows, if a loop has made it so; else what is given."""
+    rows = array_of_rows(items) if type(items) is list else None
+    return items if rows is None else rows
+
+
 def _sum(items: Any, /, start: Any = 0) -> Any:
-    if type(start) is int and start == 0 and is_long(items, "biufc", dims=64):
-        return total(items)
+    rows = _rows(items)
+    if type(start) is int and start == 0 and is_long(rows, "biufc", dims=64):
+        return total(rows)
     found = start
     for x in items:
         found = found + x
@@ -77,11 +86,13 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
 
 
 def _any(items: Any, /) -> Any:
-    return truth(items, np.any) if is_long(items, "biufc") else any(items)
+    rows = _rows(items)
+    return truth(rows, np.any) if is_long(rows, "biufc") else any(items)
 
 
 def _all(items: Any, /) -> Any:
-    return truth(items, np.all) if is_long(items, "biufc") else all(items)
+    rows = _rows(items)
+    return truth(rows, np.all) if is_long(rows, "biufc") else all(items)
 
 
 def _len(x: Any) -> Any:

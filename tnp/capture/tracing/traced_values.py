@@ -41,6 +41,10 @@ __all__ = [
 serials = itertools.count()
 
 
+class NotOwned(NeedsEager):
+    """Raised where a loop writes to an array that may be others' as well. After an iteration the loop may have made it itself."""
+
+
 class Storage:
     """Some memory of the program: its current value, and where it came from.
 
@@ -50,6 +54,7 @@ class Storage:
 
     __slots__ = (
         "has_detached_view",
+        "has_list",
         "listed",
         "lost",
         "maybe_shared",
@@ -57,6 +62,7 @@ class Storage:
         "owner",
         "serial",
         "source",
+        "unowned",
         "value",
         "version",
         "writable",
@@ -76,8 +82,12 @@ class Storage:
         self.source: Any = None
         #: of rows that stand for the arrays of a list: what the list is called
         self.listed = ""
+        #: whether it stands for memory of a variable, in a loop to which that is not known to belong
+        self.unowned = False
         #: the id of the array that was made with it, whose views have it as their base; ``None`` if that is not known
         self.owner: int | None = None
+        #: whether its rows are the items of a list that a loop made
+        self.has_list = False
         #: whether there is a tensor on it of which autograd does not know that it is one
         self.has_detached_view = False
         #: tells which of two storages was made first
@@ -85,6 +95,8 @@ class Storage:
 
     def refusal(self) -> BaseException:
         """What a write raises where the memory is not writable."""
+        if self.unowned:
+            return NotOwned("it writes to an array that a variable is bound to before a loop binds it anew")
         return ReadsVarying(self.listed) if self.listed else read_only(self.value)
 
     def replace(self, value: TensorProxy) -> None:

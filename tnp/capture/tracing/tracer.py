@@ -124,6 +124,8 @@ class Tracer:
         self.settings: Any = np.geterr()
         #: the arrays that are returned, by ``id``, and the proxy of each
         self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
+        #: the arrays whose rows are lists that it returns
+        self.output_lists: list[TracedArray] = []
         #: the arrays that branches chose
         self.choices = Choices()
         #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs

@@ -21,6 +21,7 @@ from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_o
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
+from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
@@ -46,6 +47,11 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
+#: functions that take a sequence of arrays, of which a list of a loop's is an array
+_JOINING = (np.concatenate, np.vstack, np.stack)
+_OF_SEQUENCES = frozenset(
+    (*_JOINING, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
+)  # fmt: skip
 
 
 class NumpyLibrary(Operators, Subscripts):
@@ -165,7 +171,13 @@ class NumpyLibrary(Operators, Subscripts):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
         if args and type(args[0]) is RowList:
             return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
-        args, kwargs = self._own(tracer, args), self._own(tracer, kwargs)
+        if function in _JOINING and len(args) == 1 and not kwargs and type(args[0]) is list:
+            rows = array_of_rows(args[0])
+            if rows is not None and rows.ndim > 1:
+                joins = function is np.concatenate or (function is np.vstack and rows.ndim > 2)
+                made = tracer.call(lnp.copy, (rows,), {})
+                return made.reshape((rows.shape[0] * rows.shape[1], *rows.shape[2:])) if joins else made
+        args, kwargs = self._own(tracer, self._with_rows(tracer, function, args)), self._own(tracer, kwargs)
         like = kwargs.get("like")
         if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
             raise NeedsEager("like= is not an array")
@@ -197,7 +209,7 @@ class NumpyLibrary(Operators, Subscripts):
         return symbol is None or by_id[symbol.id].returns in VIEWS
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        inputs, kwargs = self._own(tracer, inputs), self._own(tracer, kwargs)
+        inputs, kwargs = self._own(tracer, self._with_rows(tracer, ufunc, inputs)), self._own(tracer, kwargs)
         if method == "__call__":
             kwargs = with_dtype_for_signature(ufunc, kwargs)
             check_where(ufunc, inputs, kwargs)
@@ -211,6 +223,14 @@ class NumpyLibrary(Operators, Subscripts):
         if method == "at":
             return tracer.call(symbol, (inputs[0], ufunc, *inputs[1:]), kwargs)
         return tracer.call(symbol, (ufunc, *inputs), kwargs)
+
+    def _with_rows(self, tracer: Tracer, function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments in which lists that a loop has made are the arrays that they would be made into."""
+        if list not in map(type, args) or function in _OF_SEQUENCES:
+            return args
+        found = [array_of_rows(x) if type(x) is list else None for x in args]
+        copies = (None if x is None else tracer.call(lnp.copy, (x,), {}) for x in found)
+        return tuple(a if x is None else x for a, x in zip(args, copies))
 
     def _own(self, tracer: Tracer, x: Any) -> Any:
         """Arguments of a function of NumPy: arrays of other libraries as NumPy's, on the same memory."""

@@ -77,6 +77,7 @@ def lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | Non
     make = inputs.prologue.constant(rows_of, "rows_of")
     handle = lift_array(inputs, rows, inputs.prologue.let(Source(f"{make}({source.expression})", name)))
     handle.storage.writable, handle.storage.listed = False, name
+    inputs.lists[name] = value, source.expression
     varying.late.add(name)
     return RowList(name, handle)
 

@@ -1,0 +1,133 @@
+"""Lists that each iteration of a loop appends to, as arrays that it stores into.
+
+While the body is traced, a stand-in takes the place of such a list, which can only be appended to. The loop stores what one iteration
+appends into a row of an array, and behind it the items of the list are the rows, see :mod:`tnp.capture.objects.list_of_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.control_flow.iterables import Iterations
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.objects.assigned_attributes import dictionaries_of
+from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.list_of_rows import array_of_rows, rows_of_storage
+from tnp.capture.speculation.regions import Region
+from tnp.capture.speculation.trials import Failure
+from tnp.capture.tracing.output_aliasing import mark_shared
+from tnp.capture.tracing.strides import ROW_MAJOR
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import symbols
+from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+
+__all__ = ["AppendedList", "grown_lists"]
+
+#: what a list may hold in all, in bytes
+MOST_BYTES = 1 << 30
+
+
+def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The lists that the body of ``region`` has appended to, and what it has appended."""
+    for now, before in region.contents.found:
+        if type(now) is list and len(now) > len(before) and all(a is b for a, b in zip(now, before)):
+            yield now, now[len(before) :]
+
+
+class AppendedList:
+    """The list ``items``, to which a loop over ``iterations`` appends ``appended`` in each iteration: something of that type."""
+
+    def __init__(self, items: list[Any], appended: list[Any], iterations: Iterations) -> None:
+        self.items = items
+        self.iterations = iterations
+        #: what one iteration appends: the items that are one array's rows, or one
+        self.count = len(appended)
+        found = _value_of(appended)
+        if found is None or abs(self._step()) != 1:
+            raise Failure("it changes a list, a dict or an object")
+        self._like: TensorProxy = found.__tnp_value__()
+        self._item: TensorProxy = appended[0].__tnp_value__()
+        self._array: Any = None
+        self._stand_in = GrowingList("a list that a loop appends to")
+
+    def _step(self) -> int:
+        step = self.iterations.step
+        return step if type(step) is int else 0
+
+    def make(self, length: int) -> Storage:
+        """The memory of the array, before the loop."""
+        like = self._like
+        shape = (length, *like.shape)
+        self._array = active.current().numpy_function(np.empty, (shape, to_numpy_dtype(like.dtype)), {})
+        storage: Storage = self._array.storage
+        return storage
+
+    def stand_in(self, region: Region, *, begins: bool) -> None:
+        """Puts the stand-in in the list's place wherever the program holds it, or takes it away."""
+        old, new = (self.items, self._stand_in) if begins else (self._stand_in, self.items)
+        for name, value in region.variables.values().items():
+            if value is old:
+                region.variables[name] = new
+        for x in region.contents.growing:
+            if x.added is (self.items if begins else self._stand_in.added):
+                x.added = self._stand_in.added if begins else self.items
+        for cell in region.contents.cells:
+            if cell.cell_contents is old:
+                cell.cell_contents = new
+        for holder in (*(now for now, _ in region.contents.found), *dictionaries_of(region.tracer.inputs.shadows)):
+            if type(holder) is list:
+                holder[:] = [new if x is old else x for x in holder]
+            elif isinstance(holder, dict):
+                for key, x in holder.items():
+                    if x is old:
+                        holder[key] = new
+        if begins:
+            self._stand_in.added.clear()
+
+    def store(self, region: Region, index: TracedNumber) -> Storage | None:
+        """Stores what the body has appended. Gives its memory, unless it is scalars."""
+        appended = list(self._stand_in.added)
+        value = _value_of(appended)
+        if value is None or len(appended) != self.count or not _is_like(value.__tnp_value__(), self._like):
+            raise Failure("it appends other things to a list in each iteration")
+        storage = value.storage
+        if not self._item.scalar and (
+            type(storage) is not Storage or storage.serial < region.serial or storage.origin is not None
+        ):
+            raise Failure("it appends an array to a list that others hold, too")
+        start = self.iterations.start
+        at: Any = index if type(start) is int and start == 0 else index - start
+        self._array[at if self._step() == 1 else start - index] = value
+        return None if self._item.scalar else storage
+
+    def extend(self, holders: list[Storage]) -> None:
+        """Makes the rows items of the list, behind the loop; ``holders`` are the memory of variables that may be bound to the last."""
+        storage, length = self._array.storage, self._array.storage.value.shape[0]
+        if self._like.ndim > self._item.ndim:  # several rows in each iteration
+            rows = self._array.reshape((length * self.count, *self._item.shape))
+            storage = rows.storage if not rows.path else rows.copy().storage
+        storage.has_list = True
+        for holder in holders:
+            mark_shared(holder, storage)
+        self.items.extend(rows_of_storage(storage, length * self.count, self._item))
+
+
+def _value_of(appended: list[Any]) -> TracedArray | None:
+    """What is appended, as one array; ``None`` if that cannot be."""
+    one = appended[0] if len(appended) == 1 else array_of_rows(appended, least=2)
+    if type(one) is not TracedArray or type(one.storage) is not Storage or one.library is not NUMPY:
+        return None
+    if one._element_type.kind not in "biufc" or symbols.extents(one.shape_) is None:
+        return None
+    if len(appended) == 1 and not one.scalar and (one.path or one._strides is not ROW_MAJOR):
+        return None  # a view, or one in another order
+    return one
+
+
+def _is_like(a: TensorProxy, b: TensorProxy) -> bool:
+    return a.shape == b.shape and a.dtype is b.dtype and a.scalar == b.scalar

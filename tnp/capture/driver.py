@@ -21,8 +21,8 @@ from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.list_of_rows import Rows, array_of_rows, is_maybe_in_list
 from tnp.capture.objects.shadows import (
     Construct,
     attributes_of,

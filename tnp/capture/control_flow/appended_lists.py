@@ -1,7 +1,7 @@
 """Lists that each iteration of a loop appends to, as arrays that it stores into.
 
 While the body is traced, a stand-in takes the place of such a list, which can only be appended to. The loop stores what one iteration
-appends into a row of an array, and behind it the items of the list are the rows, see :mod:`tnp.capture.objects.list_of_rows`.
+appends into a row of an array, and behind it the items of the list are the rows, see :mod:`tnp.capture.libraries.numpy.list_of_rows`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, rows_of_storage
 from tnp.capture.objects.assigned_attributes import dictionaries_of
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.list_of_rows import array_of_rows, rows_of_storage
 from tnp.capture.speculation.regions import Region
 from tnp.capture.speculation.trials import Failure
 from tnp.capture.tracing.output_aliasing import mark_shared
@@ -24,7 +24,6 @@ from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
-from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["AppendedList", "grown_lists"]
 
@@ -50,6 +49,7 @@ class AppendedList:
         found = _value_of(appended)
         if found is None or abs(self._step()) != 1:
             raise Failure("it changes a list, a dict or an object")
+        self._dtype = found.dtype
         self._like: TensorProxy = found.__tnp_value__()
         self._item: TensorProxy = appended[0].__tnp_value__()
         self._array: Any = None
@@ -61,9 +61,8 @@ class AppendedList:
 
     def make(self, length: int) -> Storage:
         """The memory of the array, before the loop."""
-        like = self._like
-        shape = (length, *like.shape)
-        self._array = active.current().numpy_function(np.empty, (shape, to_numpy_dtype(like.dtype)), {})
+        shape = (length, *self._like.shape)
+        self._array = active.current().numpy_function(np.empty, (shape, self._dtype), {})
         storage: Storage = self._array.storage
         return storage
 

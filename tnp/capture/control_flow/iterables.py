@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.objects.list_of_rows import array_of_rows
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import RowList, is_repeated
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims

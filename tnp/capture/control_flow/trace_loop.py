@@ -50,6 +50,8 @@ class Loop(Trial):
 
     ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
     those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out.
+
+    It has many methods: the steps of an attempt, and what each attempt finds out for the next.
     """
 
     def __init__(
@@ -231,7 +233,7 @@ class Loop(Trial):
                 inits[name], carried[name], entries[name] = made
                 if type(value) is TracedArray and value.storage.writable and type(entries[name]) is TracedArray:
                     entries[name].storage.unowned = not entries[name].storage.writable
-        arrays = self._make_arrays_of_lists()
+        self._make_arrays_of_lists()
         memory = self.memory()
         for name in inits:
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
@@ -249,18 +251,7 @@ class Loop(Trial):
             flag = carried.get(_bound(name))
             self.variables[name] = handle if flag is None else TracedMaybe(handle, TracedNumber(flag))
         tested, condition = self._trace_test(region)
-        self.tracer.repeats *= self._repeats
-        try:
-            for one in self.appended.values():
-                one.stand_in(region, begins=True)
-            code = self._one_round(TracedNumber(index))
-        finally:
-            for one in self.appended.values():
-                one.stand_in(region, begins=False)
-            self.tracer.repeats //= self._repeats
-        if arrays and (code is not None and code is not CONTINUE):
-            raise Failure("it appends to a list, and may be left early")
-        appended = [one.store(region, TracedNumber(index)) for one in self.appended.values()]
+        code, appended = self._traced_body(region, TracedNumber(index))
         leaves = self._leaving(code, region)
         if condition is True and not leaves:  # the end is not to be seen yet, or there is none
             raise Failure("its condition does not depend on what it computes", settles=self.forever)
@@ -294,7 +285,22 @@ class Loop(Trial):
             raise Failure("it writes to an array that is in a list")
         return names
 
-    def _make_arrays_of_lists(self) -> list[Storage]:
+    def _traced_body(self, region: Region, index: TracedNumber) -> tuple[Any, list[Storage | None]]:
+        """The code of a body, and of each list that it appends to the memory of what it appends, unless that is scalars."""
+        self.tracer.repeats *= self._repeats
+        try:
+            for one in self.appended.values():
+                one.stand_in(region, begins=True)
+            code = self._one_round(index)
+        finally:
+            for one in self.appended.values():
+                one.stand_in(region, begins=False)
+            self.tracer.repeats //= self._repeats
+        if self.appended and code is not None and code is not CONTINUE:
+            raise Failure("it appends to a list, and may be left early")
+        return code, [one.store(region, index) for one in self.appended.values()]
+
+    def _make_arrays_of_lists(self) -> None:
         """Makes the arrays that the lists' items are rows of, which the loop stores into."""
         for key in self._made:
             self.storages.pop(key, None)
@@ -302,7 +308,6 @@ class Loop(Trial):
         made = [one.make(length) for one in self.appended.values()]
         self._made = [id(s) for s in made]
         self.storages.update(zip(self._made, made))
-        return made
 
     def check_effects(self, region: Region) -> None:
         for items, added in grown_lists(region):

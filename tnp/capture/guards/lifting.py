@@ -100,9 +100,8 @@ class Inputs:
         self.trace_has_gradients = False
         #: whether there are guards on what a library's functions depend on beside their arguments
         self.guarded_state = False
-        #: stand-ins for objects of the user's classes
+        #: stand-ins for objects of the user's classes, and copies that the program made of those
         self.shadows: list[Any] = []
-        #: copies that the program made of those
         self.copies: list[Any] = []
         #: the results of functions with a cache, by the function's ``id`` and the arguments' text
         self.cached_calls: dict[tuple[int, str], Any] = {}
@@ -539,11 +538,11 @@ class Inputs:
             return
         memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
         for listed, (held, x) in self.lists.items():  # one of them may be written to
-            apart = self.prologue.constant(is_apart, "is_apart")
             for name, a in written:
                 if not is_apart(held, a):
                     raise ReadsVarying(listed)
-                self.prologue.guard(f"{apart}({x}, {memory[name]})", f"{name} is none of {listed}")
+                apart = f"{self.prologue.constant(is_apart, 'is_apart')}({x}, {memory[name]})"
+                self.prologue.guard(apart, f"{name} is none of {listed}")
         for name, a in written:
             flag = "flags.writeable"
             if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own

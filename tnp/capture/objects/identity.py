@@ -11,9 +11,9 @@ from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials

@@ -10,7 +10,7 @@ import numpy as np
 
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.objects.list_of_rows import array_of_rows
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import is_repeated
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.predicates import surely_fits

@@ -14,9 +14,9 @@ from tnp.capture.control_flow.iterables import enumerate_, ndenumerate_, ndindex
 from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
-from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.speculation.trials import is_unknown

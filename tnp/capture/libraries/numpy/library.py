@@ -17,11 +17,11 @@ from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
-from tnp.capture.objects.list_of_rows import array_of_rows
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded

@@ -224,16 +224,16 @@ def count_in_a_global(x):
     return x * COUNT
 
 
-def test_assigning_a_global_runs_eagerly(monkeypatch):
+def test_assigning_a_global(monkeypatch):
     monkeypatch.setitem(globals(), "COUNT", 0)
-    jitted = tnp.jit(count_in_a_global)
-    with pytest.warns(tnp.EagerFallbackWarning, match="it assigns COUNT"):
-        assert_same(jitted(np.ones(1)), np.ones(1))
-    assert_same(jitted(np.ones(1)), np.full(1, 2.0))
-    assert COUNT == 2 and type(COUNT) is int
+    jitted = tnp.jit(count_in_a_global, strict=True)
+    for n in range(1, 4):
+        assert_same(jitted(np.ones(1)), np.full(1, float(n)))
+    assert COUNT == 3 and type(COUNT) is int
+    assert tnp.cache_info(jitted).misses == 1
 
 
-def test_assigning_a_name_of_the_enclosing_function_runs_eagerly():
+def test_assigning_a_name_of_the_enclosing_function():
     total = 0.0
 
     def f(x):
@@ -241,8 +241,9 @@ def test_assigning_a_name_of_the_enclosing_function_runs_eagerly():
         total = total + x.sum()
         return total
 
-    assert runs_eagerly(f, np.ones(2), reason="it assigns total") == 2.0
-    assert total == 2.0
+    jitted = tnp.jit(f, strict=True)
+    assert jitted(np.ones(2)) == 2.0 and jitted(np.ones(3)) == 5.0
+    assert total == 5.0 and type(total) is np.float64
 
 
 def test_a_nonlocal_name_of_the_function_itself():

@@ -246,7 +246,7 @@ def test_global_names_that_are_assigned():
         y = TOTAL * 3 + x
         return y * y
 
-    in_parts(f, X)
+    assert_same(tnp.jit(f, strict=True)(X), f(X))
     assert_same(TOTAL, np.sin(X * 2 + 1) * 2 + 1)
 
 

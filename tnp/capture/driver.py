@@ -38,6 +38,7 @@ from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
+from tnp.capture.tracing.outer_names import assigned_names
 from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_sealed, view_of_all
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -245,6 +246,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
             for name, value in stored.items():
                 prims.set_attribute(obj, name, _output(value))
     _change_containers(inputs)
+    for assigned in assigned_names(tracer):
+        assigned.bind(_output)
     if tracer.may_lose_stores and acts_on_the_outside(trace):
         raise LosesStores(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"

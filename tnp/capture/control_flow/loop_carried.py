@@ -27,7 +27,7 @@ _NUMBERS = (bool, int, float, complex)
 
 def name_of(variable: str) -> str:
     """What carried values of a variable are called; of an attribute by its own name."""
-    return variable.rpartition(".")[2].rstrip("'") + "_"
+    return variable.rpartition(".")[2].rpartition(" ")[2].rstrip("'") + "_"
 
 
 def proxy_of(x: Any) -> Any:

@@ -108,6 +108,9 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     if not is_library and name not in vars(module) and "__getattr__" in vars(module):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
     value = getattr(module, name)
+    assigned = active.current().outer_names.get((id(vars(module)), name)) if active.running() is not None else None
+    if assigned is not None:
+        return assigned.value
     if is_library:
         top = module.__name__.partition(".")[0]
         is_constant = top in _CONSTANT_PACKAGES and type(module) is types.ModuleType

@@ -13,7 +13,8 @@ A user function is parsed once and compiled again with these changes. Line numbe
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
 - ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
-- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which makes the call run eagerly;
+- a name ``n`` of the outside that a function assigns (``global n``) becomes ``__tnp__.outer("n").value``, which is bound when the program
+  ends; where it is bound by other statements than assignments, ``__tnp__.assigns("n")`` makes the call run eagerly;
 - ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take their
   lazily evaluated parts as functions, so that ``c`` and ``a`` may be run-time values;
 - ``for``, ``while`` and ``if`` become hooks as well, see :mod:`~tnp.capture.rewrite.control_flow`.
@@ -37,7 +38,7 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import PREFIX
+from tnp.capture.control_flow.liveness import PREFIX, own_nodes
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
@@ -52,6 +53,8 @@ _PATTERNS = f"{PREFIX}patterns"
 
 #: functions that look at their caller's frame, which must stay the user's
 _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 #: of those, functions that with an argument look at that, and not at the frame
 _ASK_OBJECTS = frozenset(("vars", "dir"))
@@ -81,18 +84,52 @@ class _Names:
                 self.global_.update(node.names if isinstance(node, ast.Global) else ())
 
 
+def _only_assigned(function: ast.AST) -> set[str]:
+    """The names that a function declares as names of the outside, and binds by assignments alone, nowhere as a name of its own."""
+    declared: set[str] = set()
+    otherwise: set[str] = set()
+
+    def look(scope: Any) -> None:
+        own = list(own_nodes([scope.body] if isinstance(scope, ast.Lambda) else scope.body))
+        here = {name for n in own if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        declared.update(here)
+        plain = {id(t) for n in own for target in _targets(n) for t in walk([target]) if isinstance(t, ast.Name)}
+        for n in own:
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+                if n.id not in here or id(n) not in plain:
+                    otherwise.add(n.id)
+            elif isinstance(n, _SCOPES):
+                otherwise.update({n.name} if not isinstance(n, ast.Lambda) else ())
+                look(n)
+            elif isinstance(n, (ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+                otherwise.update(_Names(n).bound)
+        if hasattr(scope, "args"):
+            otherwise.update(n.arg for n in walk([scope.args]) if isinstance(n, ast.arg))
+
+    look(function)
+    return declared - otherwise
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    """What a statement assigns."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AugAssign) else []
+
+
 class _Rewriter(Transformer):
     """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
-    ``outer`` are names of the outside that it binds; ``private`` maps ``__name`` to ``_Class__name``, as a class body
+    ``outer`` are names of the outside that it binds, ``assigned`` those that only assignments bind; ``private`` maps ``__name`` to ``_Class__name``, as a class body
     would.
 
     It has many methods: one for each class of Python's syntax tree that gets hooks.
     """
 
-    def __init__(self, local: set[str], outer: set[str], private: dict[str, str]) -> None:
+    def __init__(self, local: set[str], outer: set[str], assigned: set[str], private: dict[str, str]) -> None:
         super().__init__()
         self.local = local
         self.outer = outer
+        self.assigned = assigned
         self.private = private
 
     def _hook(self, name: str, node: ast.AST, *args: ast.expr) -> ast.Call:
@@ -159,6 +196,9 @@ class _Rewriter(Transformer):
         return self._in_parts("joined", node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.assigned:
+            holder = self._hook("outer", node, ast.copy_location(ast.Constant(node.id), node))
+            return ast.copy_location(ast.Attribute(holder, "value", node.ctx), node)
         if not isinstance(node.ctx, ast.Load) or node.id in self.local:
             return node
         if node.id == "__class__" or node.id in _FRAME_FUNCTIONS or node.id == IF_BOUND:
@@ -174,8 +214,13 @@ class _Rewriter(Transformer):
         return node
 
     def visit_Global(self, node: Any) -> Any:
-        names = [ast.copy_location(ast.Constant(name), node) for name in node.names if name in self.outer]
-        return [node, ast.copy_location(ast.Expr(self._hook("assigns", node, *names)), node)] if names else node
+        refused = [name for name in node.names if name in self.outer and name not in self.assigned]
+        node.names = [name for name in node.names if name not in self.assigned]
+        made: list[Any] = [node] if node.names else [ast.copy_location(ast.Pass(), node)]
+        if refused:
+            names = [ast.copy_location(ast.Constant(name), node) for name in refused]
+            made.append(ast.copy_location(ast.Expr(self._hook("assigns", node, *names)), node))
+        return made
 
     visit_Nonlocal = visit_Global
 
@@ -291,7 +336,7 @@ class _Rewriter(Transformer):
         if isinstance(target, ast.Subscript):
             target.value = self._hook("written", target, target.value)
             return node
-        if not isinstance(target, ast.Name):
+        if not isinstance(target, ast.Name) or target.id in self.assigned:
             return node
         name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
         before = ast.Assign(
@@ -519,7 +564,7 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     names = _Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
-    rewriter = _Rewriter(names.bound - names.outer, outside, private)
+    rewriter = _Rewriter(names.bound - names.outer, outside, outside & _only_assigned(node), private)
     if isinstance(node, ast.Lambda):
         node.body = rewriter.visit(node.body)
     else:

@@ -19,6 +19,7 @@ from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
+from tnp.capture.tracing.outer_names import OuterName
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -124,7 +125,7 @@ class Region:
         """Called before an attribute gets another value. If the region does not carry it, it is traced again when it has ended."""
         if self.variables.has(owner, name) or any(a.owner is owner and a.name == name for a, _ in self.assigned):
             return
-        if is_shadow(owner) or self.contents.reaches(owner):  # or it was made here
+        if type(owner) is OuterName or is_shadow(owner) or self.contents.reaches(owner):  # or it was made here
             attribute = Attribute(owner, name)
             self.assigned.append((attribute, attribute.get()))
 

@@ -87,6 +87,7 @@ def _is_of_an_operation(error: Exception) -> bool:
         file = Path(code.co_filename)
         if file.is_relative_to(_CAPTURE.parent) and file != _CAPTURE / "tracing" / "hooks.py":
             own.append((file.name, code.co_name))
+    own = [at for at in own if at != ("operators.py", "item_of")]  # the hook of subscripts
     if type(error) is AssertionError:
         return own != [("selection.py", "assert_")]
     subscripts = ("traced_values.py", "__getitem__"), ("traced_values.py", "__setitem__")

@@ -41,13 +41,14 @@ from tnp.capture.purity import (
     looks_at_values,
     takes_functions,
 )
-from tnp.capture.rewrite.bytecode import compares_objects, handles_errors, outside_names
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
+from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.operators import item_of
+from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.recursion import call_in_region
@@ -97,7 +98,10 @@ class Runtime(ControlFlow):
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
         tracer = active.running()
-        if tracer is None or is_traced(value) or is_stand_in(value):
+        if tracer is None:
+            return value
+        value = assigned_value(tracer, self, name, value)
+        if is_traced(value) or is_stand_in(value):
             return value
         if tracer.loaded.get((self, name), _MISSING) is value:
             return value
@@ -117,6 +121,10 @@ class Runtime(ControlFlow):
         if lifted is value:  # it is guarded, which holds for as long as the name is bound to it
             tracer.loaded[self, name] = value
         return lifted
+
+    def outer(self, name: str) -> OuterName:
+        """A global or closure name that the function assigns."""
+        return outer_name(active.running(), self, name)
 
     attribute = staticmethod(attribute)
     owner = staticmethod(check_owner)
@@ -449,7 +457,7 @@ def rewritten(f: types.FunctionType) -> Callable[..., Any]:
     made = rewrite(f, Runtime)
     if made is None:
         check_on_trial(f)
-        _check_without_hooks(f, set())
+        check_without_hooks(f, Runtime)
         return f
     return made
 
@@ -542,56 +550,6 @@ def _hooked_builtin(x: Any) -> Any:
         return x
     call = active.current().runtime.call
     return lambda *args: call(x, *args)
-
-
-def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -> None:
-    """Guards what ``f``, into which no hooks can be put, reads beside its arguments.
-
-    Raises :class:`NeedsEager` where that takes hooks: for data that is more than a number or a text, for what is
-    something else at each call, and for names of the outside that it assigns.
-    """
-    seen.add(f)
-    if active.current().inputs.prologue.relations.symbols:
-        raise NeedsEager(f"{f.__name__} may give sizes to functions in C, and its source cannot be had")
-    if compares_objects(f.__code__):
-        raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
-    if handles_errors(f.__code__):
-        raise NeedsEager(f"{f.__name__} has a try or a with statement, and its source cannot be had")
-    runtime = Runtime(f)
-    for operation, name in sorted(outside_names(f.__code__)):
-        if name == "random":
-            raise NeedsEager(f"{f.__name__} may draw random numbers, and its source cannot be had")
-        value = runtime.cells[name].cell_contents if name in runtime.cells else f.__globals__.get(name, _MISSING)
-        if value is _MISSING:
-            value = vars(builtins).get(name, _MISSING)
-        if value is _MISSING:
-            continue
-        loaded = runtime.load(name, value)
-        if (
-            operation.startswith("STORE")
-            or is_impure(value)
-            or is_effect(value)
-            or any(value is f for f in ALWAYS)
-            or not _is_known_namespace(value)
-        ):
-            loaded = _MISSING
-        elif type(loaded) is TracedNumber:
-            loaded._known()
-            continue
-        elif type(value) is types.FunctionType and is_user_function(value) and value not in seen:
-            if rewrite(value, Runtime) is not None:
-                loaded = _MISSING
-            else:
-                _check_without_hooks(value, seen)
-        if loaded is not value:
-            raise NeedsEager(f"{f.__name__} uses {name}, and its source cannot be had")
-
-
-def _is_known_namespace(x: Any) -> bool:
-    """Whether what is looked up in ``x`` is the same at each call: ``x`` is no module or class of the user's, or none that asks the outside."""
-    if isinstance(x, types.ModuleType):
-        return x.__name__.partition(".")[0] in ("numpy", "math", "cmath", "torch", "operator")
-    return not isinstance(x, type) or is_library_class(x) or x.__module__ == "builtins"
 
 
 _NUMPY_TYPES = frozenset(

@@ -22,6 +22,7 @@ from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
+from tnp.capture.tracing.outer_names import OuterName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.capture.tracing.predicates import (
     PLAIN,
@@ -79,6 +80,8 @@ class Tracer:
         inputs.tracer = self
         #: by runtime and name, values of global and closure names that stand for themselves and are guarded
         self.loaded: dict[tuple[Any, str], Any] = {}
+        #: the global and closure names that the program assigns, by where they are
+        self.outer_names: dict[tuple[int, str], OuterName] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
         #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice
@@ -430,8 +433,9 @@ class Tracer:
         return is_behind
 
     def _has_stores(self) -> bool:
-        """Whether the program has assigned attributes or items, which is done at its end."""
-        return any(map(holds_others, self.inputs.shadows)) or any(c.changed() for c in self.inputs.containers)
+        """Whether the program has assigned attributes, items or names of the outside, which is done at its end."""
+        stored = any(map(holds_others, self.inputs.shadows)) or any(c.changed() for c in self.inputs.containers)
+        return stored or any(assigned_names(self))
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

@@ -1,0 +1,131 @@
+"""Global and closure names that a program assigns (``global n``, ``nonlocal n``): the program sees the new value at once, and binds the
+real name at its end.
+
+The rewriter turns such a name into ``__tnp__.outer("n").value``.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture import active
+from tnp.capture.guards.prologue import Source
+from tnp.core import prims
+from tnp.core.errors import NeedsEager
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.hooks import Runtime
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["OuterName", "assigned_names", "assigned_value", "outer_name"]
+
+_MISSING = object()
+#: kinds of values that are the same if they are equal
+_CONSTANTS = (str, bytes, type(None), bool, int)
+
+
+class OuterName:
+    """The name ``name`` of a module, whose dictionary ``holder`` is, or of a function around, of which ``holder`` is a cell."""
+
+    __slots__ = ("_first", "_now", "_runtime", "holder", "name")
+
+    def __init__(self, runtime: Runtime, holder: Any, name: str) -> None:
+        self._runtime, self.holder, self.name = runtime, holder, name
+        #: what the program has read before it assigned anything, and what it has assigned
+        self._first: Any = _MISSING
+        self._now: Any = _MISSING
+
+    def __str__(self) -> str:
+        return self.name
+
+    def _real(self) -> Any:
+        """What is bound to the name outside of the trace."""
+        if isinstance(self.holder, dict):
+            if self.name not in self.holder:
+                raise NameError(f"name {self.name!r} is not defined")
+            return self.holder[self.name]
+        try:
+            return self.holder.cell_contents
+        except ValueError:
+            where = "where it is not associated with a value in enclosing scope"
+            raise NameError(f"cannot access free variable {self.name!r} {where}") from None
+
+    @property
+    def value(self) -> Any:
+        """What the name is bound to."""
+        if self._now is not _MISSING:
+            return self._now
+        found = self._runtime.load(self.name, self._real())
+        if active.running() is not None:
+            self._first = found
+        return found
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        tracer = active.running()
+        if tracer is not None:
+            tracer.assigns(self, "value")
+            self._now = value
+        elif isinstance(self.holder, dict):
+            self.holder[self.name] = value
+        else:
+            self.holder.cell_contents = value
+
+    def known(self, nothing: Any) -> Any:
+        """What it is bound to; ``nothing`` if that is not traced, or nothing is."""
+        try:
+            return self.value
+        except (NameError, NeedsEager):
+            return nothing
+
+    def put(self, value: Any, nothing: Any) -> None:
+        """Binds the name, in a loop or a branch on trial; ``nothing`` says that it is bound to what it was outside."""
+        self._now = _MISSING if value is nothing or value is self._first else value
+
+    def is_assigned(self) -> bool:
+        """Whether the program binds it to something else."""
+        now = self._now
+        if now is _MISSING or now is self._first:
+            return False
+        guarded = [v for (r, n), v in active.current().loaded.items() if n == self.name and self._is_of(r)]
+        return not any(type(now) is type(x) and type(now) in _CONSTANTS and now == x for x in (self._first, *guarded))
+
+    def _is_of(self, runtime: Runtime) -> bool:
+        return runtime.cells.get(self.name, runtime.globals) is self.holder
+
+    def bind(self, output: Callable[[Any], Any]) -> None:
+        """Records that the name is bound to what it was assigned; ``output`` says what the program has of that."""
+        inputs = active.current().inputs
+        where = inputs.prologue.constant(self.holder, "names")
+        if isinstance(self.holder, dict):
+            prims.add_items(
+                inputs.object_proxy(Source(where, f"the module with {self.name}"), dict), {self.name: output(self._now)}
+            )
+        else:
+            cell = inputs.object_proxy(Source(where, f"the cell of {self.name}"), types.CellType)
+            prims.set_attribute(cell, "cell_contents", output(self._now))
+
+
+def outer_name(tracer: Tracer | None, runtime: Runtime, name: str) -> OuterName:
+    """The one that stands for a name of a function in a trace."""
+    holder = runtime.cells.get(name, runtime.globals)
+    if tracer is None:
+        return OuterName(runtime, holder, name)
+    if name in runtime.cells and tracer.inputs.functions.is_fresh(runtime.function):
+        raise NeedsEager(f"it assigns {name}, of a function that is another one at each call")
+    return tracer.outer_names.setdefault((id(holder), name), OuterName(runtime, holder, name))
+
+
+def assigned_value(tracer: Tracer, runtime: Runtime, name: str, value: Any) -> Any:
+    """What a name of a function is bound to in a trace; ``value`` is what is bound to it outside."""
+    if not tracer.outer_names:
+        return value
+    found = tracer.outer_names.get((id(runtime.cells.get(name, runtime.globals)), name))
+    return value if found is None or found._now is _MISSING else found._now
+
+
+def assigned_names(tracer: Tracer) -> Iterator[OuterName]:
+    """The names that the program binds to something else."""
+    return (n for n in tracer.outer_names.values() if n.is_assigned())

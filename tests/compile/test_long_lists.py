@@ -210,3 +210,25 @@ def test_gradients_do_not_go_around_errors():
 
     with pytest.raises(tnp.TraceError, match="catches errors"):
         tnp.grad(f)(np.eye(3))
+
+
+@pytest.mark.parametrize("settings", [{"all": "ignore"}, {"all": "raise"}])
+def test_errors_under_a_setting(settings):
+    def f(x, m):
+        with np.errstate(**settings):
+            try:
+                y = np.linalg.inv(m / x[0])
+            except (np.linalg.LinAlgError, FloatingPointError):
+                y = m * 2
+        return y @ x
+
+    jitted = tnp.jit(f, strict=True)
+    for x, m in (
+        (np.ones(3), np.eye(3)),
+        (np.zeros(3), np.eye(3)),
+        (np.ones(3), np.zeros((3, 3))),
+        (np.ones(3), np.eye(3)),
+    ) * 5:
+        before = np.geterr()
+        assert_same(jitted(x, m), f(x, m))
+        assert np.geterr() == before

@@ -447,7 +447,7 @@ class Jitted(EagerCalls):
     def _traced(
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
-        prologue.may_catch = self.runs_eagerly and not form.catches_often(self._hits)
+        prologue.may_catch = self.runs_eagerly and (self._strict or not form.catches_often(self._hits))
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,

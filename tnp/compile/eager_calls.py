@@ -155,7 +155,7 @@ class EagerCalls:
         result = form.apply(self.__tnp_function__, values)
         if entry.traces[0].catches:
             form.caught += 1
-            if form.catches_often(self._hits):
+            if form.catches_often(self._hits) and not self._strict:
                 self.invalidate("")
             return result
         if check.enabled():

@@ -13,6 +13,10 @@ from tnp.core.trace import Trace
 __all__ = ["acts_on_the_outside"]
 
 
+#: what is done at the end, and what is put back after an error
+_HARMLESS = frozenset((OpTags.ASSIGNS, OpTags.ENTERS_ERRSTATE, OpTags.EXITS_ERRSTATE))
+
+
 def acts_on_the_outside(trace: Trace) -> bool:
     """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
     items are assigned when nothing can raise any more, and so are arrays where the trace says so."""
@@ -25,7 +29,7 @@ def _any_acts(bsyms: Iterable[BoundSymbol], own: set[str]) -> bool:
 
 
 def _acts(b: BoundSymbol, own: set[str]) -> bool:
-    if OpTags.ASSIGNS in b.operation.tags:
+    if not _HARMLESS.isdisjoint(b.operation.tags):
         return False
     if b.sym is prims.copy_:
         if b.args[1].name not in own:

@@ -217,6 +217,8 @@ class _ReadOnly(Storage):
     version = property(lambda self: self.base.version)
     lost = property(lambda self: self.base.lost)
     listed = property(lambda self: self.base.listed)
+    has_list = property(lambda self: self.base.has_list)
+    unowned = property(lambda self: self.base.unowned)
     origin = property(lambda self: self.base.origin)
     writable = property(lambda self: False)
 

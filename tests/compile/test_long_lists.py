@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import not_compiled_whole
+from tests.eager_checks import not_compiled_whole, outcome
 from tnp.api import programs_of
 from tnp.testing import assert_same
 
@@ -232,3 +232,40 @@ def test_errors_under_a_setting(settings):
         before = np.geterr()
         assert_same(jitted(x, m), f(x, m))
         assert np.geterr() == before
+
+
+def of_the_length(xs, f):
+    fs, weights = [f] * len(xs), [0.5] * len(xs)
+    x = xs[0]
+    for k in range(len(xs) - 2, -1, -1):
+        x = fs[k + 1] @ x + xs[k]
+    for y, weight in zip(xs, weights):
+        x = x + y * weight
+    return x, len(fs), fs[2] is f, isinstance(fs, list), type(weights) is list
+
+
+def read_elsewhere(xs, f):
+    weights = [0.5] * len(xs)
+    weights[1] = 2.0
+    return np.array(weights) @ xs, sum(weights), weights
+
+
+def out_of_range(xs, f):
+    fs = [f] * len(xs)
+    x = xs[0]
+    for k in range(len(xs)):
+        x = fs[k + 1] @ x
+    return x
+
+
+@pytest.mark.parametrize("f", [of_the_length, read_elsewhere, out_of_range])
+def test_a_list_as_long_as_an_array(f):
+    m = np.eye(3) * 0.9
+    jitted = tnp.jit(f)
+    for n in (20, 30, 41, 52, 30):
+        xs = RNG.normal(size=(n, 3))
+        expected, _ = outcome(f, (xs, m))
+        found, _ = outcome(jitted, (xs, m))
+        assert_same(found, expected)
+    if f is of_the_length:
+        assert tnp.cache_info(jitted).misses == 2

@@ -17,7 +17,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
-from tnp.capture.objects.row_list import RowList, is_repeated
+from tnp.capture.objects.row_list import RepeatedList, RowList, is_repeated
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
@@ -175,6 +175,8 @@ def iterations_of(x: Any) -> Iterations | None:
         return None if x.is_begun else x
     if kind is RowList:
         return iterations_of(x.rows)
+    if kind is RepeatedList:
+        return Iterations(0, x.times, 1, lambda i: x.item)
     if kind is range or kind is TracedRange:
         return Iterations(x.start, x.stop, x.step, lambda i: i)
     if (kind is list or kind is tuple) and is_repeated(x):

@@ -19,7 +19,7 @@ from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
 
-__all__ = ["RowList", "is_apart", "is_repeated", "rows_of"]
+__all__ = ["RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
 
 
 class RowList(list[Any]):
@@ -49,6 +49,20 @@ class RowList(list[Any]):
         return made if function is np.stack else made.reshape((n * m, *rest))
 
 
+class RepeatedList(list[Any]):
+    """Stands for ``[item] * times``, of a size that varies from call to call. Where the program does more with it than to take items and
+    to run over it, it is traced again, for that very size."""
+
+    def __init__(self, description: str, item: Any, times: Any) -> None:
+        super().__init__()
+        self.description, self.item, self.times = description, item, times
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is int and -self.times <= key < self.times:
+            return self.item
+        raise ReadsVarying(self.description)
+
+
 #: functions that give a new array or a number, and take a list of arrays for one array
 _OF_AN_ARRAY = (np.array, np.sum, np.mean, np.max, np.min, np.std, np.var, np.prod)
 
@@ -58,6 +72,7 @@ MOST_BYTES = 1 << 20
 _SHAPE, _STRIDES, _DTYPE, _BASE = map(attrgetter, ("shape", "strides", "dtype", "base"))
 
 refuse_uses(RowList)
+refuse_uses(RepeatedList)
 
 
 def is_repeated(items: Sequence[Any]) -> bool:

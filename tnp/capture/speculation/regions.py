@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.row_list import RowList
+from tnp.capture.objects.row_list import RepeatedList, RowList
 from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
 from tnp.capture.tracing.outer_names import OuterName
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
@@ -285,6 +285,8 @@ class _Contents:
             return self._items(x.added, list)
         if kind is RowList:
             return []
+        if kind is RepeatedList:
+            return [x.item]
         if kind in (list, set, collections.deque):
             self.found.append((x, list(x)))
             return list(x)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture import active
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
-from tnp.capture.objects.row_list import is_repeated
+from tnp.capture.objects.row_list import RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.predicates import surely_fits
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -133,6 +134,11 @@ def _is_complex(x: Any) -> bool:
 
 def item_of(items: Any, key: Any) -> Any:
     """``items[key]``. A list of one object again and again, and one of an array's rows, take a position that no value guard holds for."""
+    if type(items) is RepeatedList and type(key) is TracedNumber:
+        if not surely_fits((items.times.proxy,), (key,)):
+            # What is read is the same at each position; that there is one is checked when the program runs.
+            NUMPY.call(active.current(), np.broadcast_to, (np.float64(0), (items.times,)), {})[key]
+        return items.item
     if type(key) is TracedNumber and type(items) in (list, tuple) and surely_fits((len(items),), (key,)):
         if is_repeated(items):
             return items[0]

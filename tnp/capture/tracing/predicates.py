@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.capture.objects.row_list import RowList
+from tnp.capture.objects.row_list import RepeatedList, RowList
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import intervals, sizes, symbols
@@ -28,7 +28,7 @@ PLAIN = frozenset(
 )
 
 
-_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither, RowList)
+_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither, RowList, RepeatedList)
 
 
 def is_traced(x: Any) -> bool:

@@ -18,7 +18,7 @@ from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
-from tnp.capture.objects.row_list import RowList
+from tnp.capture.objects.row_list import RepeatedList, RowList
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
@@ -98,6 +98,8 @@ def _all(items: Any, /) -> Any:
 def _len(x: Any) -> Any:
     if type(x) is RowList:
         return _len(x.rows)
+    if type(x) is RepeatedList:
+        return x.times
     if type(x) is TracedArray:
         if not x.shape_:
             raise TypeError("len() of unsized object")

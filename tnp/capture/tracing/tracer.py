@@ -19,6 +19,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
+from tnp.capture.objects.row_list import RepeatedList
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
@@ -43,7 +44,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, languages, prims, sizes, symbols
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, user_stack
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
@@ -413,6 +414,14 @@ class Tracer:
         if self.loses_no_stores or not self.inputs.prologue.may_catch:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True
+
+    def repeated(self, item: Any, times: TracedNumber) -> Any:
+        """``[item] * times``, of a size; ``NotImplemented`` where the program needs the list itself."""
+        place = next(iter(user_stack()), None)
+        description = f"a list repeated at {place}"
+        if place is None or self.inputs.prologue.varying.is_specialized(description):
+            return NotImplemented
+        return RepeatedList(description, item, times)
 
     def assigns(self, owner: Any, name: str) -> None:
         """Called before an attribute of an object gets another value."""

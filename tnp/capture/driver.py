@@ -113,6 +113,7 @@ def capture_trace(
                 evaluator.begin()
             trace = Trace()
             trace.most_names, trace.writes_last = MOST_OPERATIONS, stores == "last"
+            trace.may_start_over = prologue.may_catch and stores != "none"
             tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
             tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
             tracers[-1].loses_no_stores = stores == "none"

@@ -153,6 +153,8 @@ class EagerCalls:
                 raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
             raise error
         result = form.apply(self.__tnp_function__, values)
+        if isinstance(error, Warning):  # SciPy has given it now
+            return result
         if entry.traces[0].catches:
             form.caught += 1
             if form.catches_often(self._hits) and not self._strict:

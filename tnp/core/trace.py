@@ -82,6 +82,8 @@ class Trace:
         self.read_only: set[str] = set()
         #: whether the caller's arrays are written when nothing can raise any more
         self.writes_last = False
+        #: whether the call may run eagerly after all, while it is recorded
+        self.may_start_over = False
         #: whether it may catch an error that an operation raises when the program runs: after one, eager decides
         self.catches = False
         #: what others know of it, by their keys

@@ -1,5 +1,7 @@
 """Small matrices and stacks of them: products, and systems of linear equations, in kernels and in loops."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import linalg
@@ -298,3 +300,69 @@ def test_matrices_that_are_singular_but_for_rounding():
         except np.linalg.LinAlgError:
             same += expected == 0
     assert same >= 90
+
+
+OF_SCIPY = {
+    "inv": lambda a: linalg.inv(a) * 2,
+    "solve": lambda a: linalg.solve(a, a[:, 0] + 1) - 1,
+    "several right sides": lambda a: linalg.solve(a, a + 1) - 1,
+    "symmetric": lambda a: linalg.solve(definite(a), a, assume_a="pos") + 1,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "int64"])
+@pytest.mark.parametrize("name", OF_SCIPY)
+def test_scipy_of_well_conditioned_matrices(name, dtype):
+    for n in (1, 3, 7):
+        a = (matrices(n, "float64") * 4).astype(dtype) if dtype == "int64" else matrices(n, dtype)
+        jitted = tnp.jit(OF_SCIPY[name], strict=True)
+        assert_close(jitted(a), OF_SCIPY[name](a))
+        assert runs_natively(jitted) or dtype == "complex128"
+
+
+def warned(function, *args):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = function(*args)
+    return found, [(w.category, str(w.message)) for w in caught]
+
+
+@pytest.mark.parametrize("function", [linalg.inv, lambda a: linalg.solve(a, a[0])], ids=["inv", "solve"])
+def test_scipy_warns_of_ill_conditioned_matrices(function):
+    def several(stack):
+        total = 0.0
+        for a in stack:
+            total = total + function(a).sum()
+        return total
+
+    once, loop = tnp.jit(lambda a: function(a) + 1, strict=True), tnp.jit(several, strict=True)
+    for n in (4, 11, 12, 14):
+        a = linalg.hilbert(n)
+        found, expected = warned(once, a), warned(lambda a: function(a) + 1, a)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-9 * np.linalg.cond(a) if n < 11 else 1)
+        assert found[1] == expected[1] and bool(expected[1]) == (n > 11)
+        stack = np.array([np.eye(n)] * 20 + [a] * 2)
+        assert warned(loop, stack)[1] == warned(several, stack)[1]
+
+
+def test_scipy_warns_after_arrays_of_the_caller_s_were_written():
+    def stored(stack, out, m):
+        m += 1.0
+        for k, a in enumerate(stack):
+            out[k] = linalg.inv(a)[0, 0] + m[0]
+
+    def drawn(stack, out, m):
+        for k, a in enumerate(stack):
+            out[k] = linalg.inv(a)[0, 0] + np.random.normal()
+
+    good, bad = np.array([np.eye(12)] * 20), np.array([np.eye(12)] * 20 + [linalg.hilbert(12)] * 2)
+    for f in (stored, drawn):
+        jitted = tnp.jit(f, strict=True)
+        for stack in (good, bad, good, bad):
+            ours, theirs = (np.zeros(22), np.zeros(3)), (np.zeros(22), np.zeros(3))
+            np.random.seed(0)
+            found = warned(jitted, stack, *ours)
+            np.random.seed(0)
+            assert found == warned(f, stack, *theirs)
+            for x, y in zip(ours, theirs):
+                np.testing.assert_allclose(x, y)

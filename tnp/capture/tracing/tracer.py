@@ -46,6 +46,7 @@ from tnp.capture.tracing.traced_values import (
 from tnp.core import dtypes, languages, prims, sizes, symbols
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, user_stack
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import VIEWS, Returns, Step
@@ -253,6 +254,8 @@ class Tracer:
             if not library.may_settle_sizes(info):
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
+        if may_raise and self.regions and any(map(_may_warn, self.trace.statements[start:])):
+            self.may_lose_stores = True  # of what SciPy warns, it computes itself
         if TracedNumber in kinds or list in kinds or kwargs:
             if self.catching and any(_may_refuse(b, (int, float, complex)) for b in self.trace.statements[start:]):
                 self._expects_no_error()
@@ -506,6 +509,12 @@ class Tracer:
 _MOST_KNOWN = 16
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
+
+
+def _may_warn(b: BoundSymbol) -> bool:
+    """Whether an operation may raise a warning, in a loop that is compiled: the call runs eagerly then."""
+    requires = (part for part in with_parts(b) if part.sym is prims.require)
+    return any(issubclass(part.args[2], Warning) for part in requires)
 
 
 def _may_refuse(b: BoundSymbol, kinds: tuple[type, ...]) -> bool:

@@ -62,7 +62,8 @@ def set_items(container: ObjectProxy, items: Any, /) -> None:
 
 @prim(OpTags.VIEW, OpTags.MAY_RAISE)
 def require(a: TensorProxy, condition: TensorProxy, error: type[Exception], message: str, /) -> TensorProxy:
-    """``a`` itself; raises ``error(message)`` at run time unless every element of the bool array ``condition`` is true."""
+    """``a`` itself; raises ``error(message)`` at run time unless every element of the bool array ``condition`` is true. If ``error`` is a
+    class of warnings, it warns."""
     check_tensor(a, "require")
     check(condition.dtype.kind == "b", lambda: f"require takes a bool condition, not {condition.dtype}", TypeError)
     return TensorProxy(like=a)

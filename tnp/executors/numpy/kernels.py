@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -324,7 +325,10 @@ def convert_scalar(a: Any, dtype: Any) -> Any:
 
 def require(a: Any, condition: Any, error: Any, message: str) -> Any:
     if not np.all(condition):
-        raise error(message)
+        if issubclass(error, Warning):
+            warnings.warn(message, error, stacklevel=3)
+        else:
+            raise error(message)
     return a
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -194,7 +195,10 @@ def require(a: Tensor, condition: Tensor, error: type[Exception], message: str) 
     if condition.is_cuda:
         torch._assert_async(condition.all(), message)
     elif not condition.is_meta and not condition.all():
-        raise error(message)
+        if issubclass(error, Warning):
+            warnings.warn(message, error, stacklevel=3)
+        else:
+            raise error(message)
     return a
 
 

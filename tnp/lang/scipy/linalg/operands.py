@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.context import current_trace
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy, pyval
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
+from tnp.lang.numpy.linalg.operands import largest_of, no_elements
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.scipy.registry import function_of, own_call
 from tnp.runtime.quiet import quiet
@@ -55,6 +57,27 @@ def finite(a: TensorProxy, check_finite: Any, *, called: bool = False) -> Tensor
         _finite(a) if called else prims.require(a, clang.isfinite(a), ValueError, "array must not contain infs or NaNs")
     )
     return made
+
+
+def well_conditioned(x: TensorProxy, a: TensorProxy, inverse: TensorProxy) -> TensorProxy:
+    """``x``, made of matrices ``a`` that have that ``inverse``. Of matrices that may be so ill-conditioned that SciPy warns of them, compiled
+    code leaves the call to SciPy."""
+    from scipy.linalg import LinAlgWarning
+
+    if no_elements(a.shape):
+        return x
+    number = clang.mul(*(largest_of(prims.sum(clang.abs(m), (m.ndim - 2,))) for m in (a, inverse)))
+    limit = 0.1 / float(np.finfo(to_numpy_dtype(dtypes.real_counterpart(a.dtype))).eps)
+    message = "An ill-conditioned matrix detected: result may not be accurate."
+    made: TensorProxy = prims.require(x, clang.lt(number, limit), LinAlgWarning, message)
+    return made
+
+
+def is_called(a: TensorProxy) -> bool:
+    """Whether SciPy's functions that warn of ill-conditioned matrices are called: in single precision, whose rounding can be seen, and
+    where the call could not run again to let SciPy warn."""
+    trace = current_trace()
+    return is_single(a) or trace is None or not trace.may_start_over
 
 
 def is_single(a: TensorProxy) -> bool:

@@ -20,12 +20,14 @@ from tnp.lang.scipy.linalg.operands import (
     dtype_of,
     finite,
     flag,
+    is_called,
     is_single,
     like,
     matrix,
     mirrored,
     transposed_solution,
     triangle,
+    well_conditioned,
 )
 from tnp.lang.scipy.registry import scipysymbol
 
@@ -53,7 +55,8 @@ def solve(
     Raises ``LinAlgError`` at run time for singular matrices.
     """
     covered(assume_a in _STRUCTURES)
-    a, b = matrix(a, check_finite, square=True, called=True), finite(as_array(b), check_finite)
+    called = is_called(as_array(a))
+    a, b = matrix(a, check_finite, square=True, called=called), finite(as_array(b), check_finite)
     covered(b.ndim >= 1 and not (flag(transposed) and a.dtype.kind == "c"))
     columns = as_columns(b)
     covered(sizes.equal(a.shape[-1], columns.shape[-2]) is True)
@@ -61,6 +64,7 @@ def solve(
     a, columns = clang.convert(a, wanted), clang.convert(columns, wanted)
     a = _STRUCTURES[assume_a](a, flag(lower))
     a = clang.matrix_transpose(a) if flag(transposed) else a
+    columns = columns if called else well_conditioned(columns, a, prims.inv(a))
     batch = sizes.broadcast(a.shape[:-2], columns.shape[:-2])
     a = clang.broadcast_to(a, (*batch, *a.shape[-2:]))
     return like(b, prims.solve(a, clang.broadcast_to(columns, (*batch, *columns.shape[-2:]))))
@@ -119,9 +123,12 @@ def inv(
 ) -> TensorProxy:
     """The inverse of each matrix. Raises ``LinAlgError`` at run time for singular ones."""
     covered(assume_a in _STRUCTURES)
-    a = matrix(a, check_finite, square=True, called=True)
-    made: TensorProxy = prims.inv(_STRUCTURES[assume_a](clang.convert(a, dtype_of("linalg.inv", a)), flag(lower)))
-    return made
+    called = is_called(as_array(a))
+    a = _STRUCTURES[assume_a](
+        clang.convert(matrix(a, check_finite, square=True, called=called), dtype_of("linalg.inv", a)), flag(lower)
+    )
+    made: TensorProxy = prims.inv(a)
+    return made if called else well_conditioned(made, a, made)
 
 
 @scipysymbol("linalg.det", tags=MAY_RAISE)

@@ -50,6 +50,8 @@ TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2
 SHORT, SHORT_WITHOUT_LOOPS = 2e-4, 0.02
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
+#: one of so many eager calls is timed; after one that took longer, the next
+WATCHED = 8
 
 
 class _Compiling(threading.local):
@@ -120,17 +122,23 @@ class FasterWay:
             self._chosen()
 
     def direct(self, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """What runs calls eagerly, and asks for nothing but the time that they take: guards may take as long as a short call. With
+        """What runs calls eagerly, and asks for nothing but the time that some of them take: guards may take as long as a short call. With
         ``function``, it takes its arguments instead of the values of all parameters."""
         eagerly, limit, clock = function or self._eagerly, self._limit, time.perf_counter
+        left = 1
 
         def run(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left > 0:
+                return eagerly(*args, **kwargs)
             start = clock()
             result = eagerly(*args, **kwargs)
+            left = 1
             if clock() - start >= limit:
                 self._was_slow()
-            elif self._slow:
-                self._slow = 0
+            else:
+                left, self._slow = WATCHED, 0
             return result
 
         return run

@@ -214,3 +214,17 @@ def test_what_a_loop_changes(f, executor):
         if isinstance(expected[0], Counter):
             expected, found = ((vars(x), total) for x, total in (expected, found))
         assert_same(found, expected)
+
+
+@pytest.mark.filterwarnings("error::tnp.InternalErrorWarning")
+def test_a_generator_of_random_numbers_in_a_program_for_any_size():
+    def f(xs):
+        rng, total = np.random.default_rng(3), 0.0
+        for x in xs:
+            total = total + x.sum() * rng.random()
+        return total
+
+    jitted = tnp.jit(f)
+    for n in (20, 12, 31):
+        xs = RNG.normal(size=(n, 4))
+        assert_same(jitted(xs), f(xs))

@@ -1,5 +1,7 @@
 """Lists that loops append to: arrays that the loop stores into, of which the items are rows."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -202,6 +204,23 @@ def extended(xs):
     for x in xs:
         out.extend([x * 2])
         out += [x * 3]
+    return out
+
+
+def to_two_lists(xs):
+    one, two = [], []
+    for x in xs:
+        y = x * 2
+        one.append(y)
+        two.append(y)
+    one[0][0] = 9.0
+    return one, two, one[1] is two[1]
+
+
+def of_no_dimension(xs):
+    out = []
+    for x in xs:
+        out.append(np.array(x.sum()))
     return out
 
 
@@ -432,6 +451,22 @@ def test_lists_of_an_object(executor):
         assert_same(mine.losses, expected.losses)
         assert_same(mine.history, expected.history)
         assert all(type(x) is np.float64 for x in mine.losses)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_list_that_a_copy_of_its_object_has_too(executor):
+    def f(model, xs):
+        other, total = copy.copy(model), 0.0
+        for x in xs:
+            model.losses.append(x.sum())
+            total = total + x.sum() * len(other.losses)
+        return total
+
+    jitted = tnp.jit(f, executors=[executor])
+    mine, expected = Model(), Model()
+    for _ in range(3):
+        assert_same(jitted(mine, XS), f(expected, XS))
+        assert_same(mine.losses, expected.losses)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -313,3 +313,37 @@ def test_a_mapped_function_assigns_no_attribute():
 
     with pytest.raises(tnp.TraceError, match=r"assigns State\.x"):
         tnp.jit(tnp.vmap(f), strict=True)(np.ones((4, 3)))
+
+
+class Tally:
+    count = 0
+    scale = 2.0
+
+    def __init__(self):
+        self.total = 0.0
+
+
+def class_values_on_one_side(held, xs):
+    for x in xs:
+        if x[0] > 99:
+            held.count += 1
+        held.total = held.total + x.sum() * held.scale
+    if xs.sum() > 1e9:
+        held.scale = held.scale * 2
+    return held.total
+
+
+def class_values_as_they_are(held, xs):
+    if xs.sum() < 1e9:
+        held.scale = held.scale
+    return held.total
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("f", [class_values_on_one_side, class_values_as_they_are], ids=lambda f: f.__name__)
+def test_what_the_class_has_is_not_the_object_s(f, executor):
+    jitted = tnp.jit(f, executors=[executor])
+    for us in (US, US, US[:7] + 0.5, US[:1]):
+        mine, expected = Tally(), Tally()
+        assert_same(jitted(mine, us), f(expected, us))
+        assert_same(vars(mine), vars(expected))

@@ -27,9 +27,6 @@ from tnp.core.proxies import TensorProxy
 
 __all__ = ["AppendedList", "grown_lists"]
 
-#: what a list may hold in all, in bytes
-MOST_BYTES = 1 << 30
-
 
 def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
     """The lists that the body of ``region`` has appended to, and what it has appended."""
@@ -78,13 +75,15 @@ class AppendedList:
         for cell in region.contents.cells:
             if cell.cell_contents is old:
                 cell.cell_contents = new
-        for holder in (*(now for now, _ in region.contents.found), *dictionaries_of(region.tracer.inputs.shadows)):
+        inputs = region.tracer.inputs
+        attributes = dictionaries_of((*inputs.shadows, *inputs.copies))
+        for holder in (*(now for now, _ in region.contents.found), *attributes):
             if type(holder) is list:
                 holder[:] = [new if x is old else x for x in holder]
-            elif isinstance(holder, dict):
-                for key, x in holder.items():
+            elif isinstance(holder, dict):  # past all code of the program's
+                for key, x in dict.items(holder):
                     if x is old:
-                        holder[key] = new
+                        dict.__setitem__(holder, key, new)
         if begins:
             self._stand_in.added.clear()
 
@@ -123,6 +122,8 @@ def _value_of(appended: list[Any]) -> TracedArray | None:
         return None
     if one._element_type.kind not in "biufc" or symbols.extents(one.shape_) is None:
         return None
+    if not one.ndim and not one.scalar:
+        return None  # a row of an array of one dimension is a scalar
     if len(appended) == 1 and not one.scalar and (one.path or one._strides is not ROW_MAJOR):
         return None  # a view, or one in another order
     return one

@@ -298,7 +298,11 @@ class Loop(Trial):
             self.tracer.repeats //= self._repeats
         if self.appended and code is not None and code is not CONTINUE:
             raise Failure("it appends to a list, and may be left early")
-        return code, [one.store(region, index) for one in self.appended.values()]
+        stored = [one.store(region, index) for one in self.appended.values()]
+        memory = [id(s) for s in stored if s is not None]
+        if len(set(memory)) < len(memory):
+            raise Failure("it appends an array to two lists")
+        return code, stored
 
     def _make_arrays_of_lists(self) -> None:
         """Makes the arrays that the lists' items are rows of, which the loop stores into."""
@@ -311,7 +315,8 @@ class Loop(Trial):
 
     def check_effects(self, region: Region) -> None:
         for items, added in grown_lists(region):
-            if self.iterations is None or not self.iterations.known or self.times > 1 or id(items) in self.appended:
+            is_fixed = id(items) in self.appended or id(items) in region.contents.fixed
+            if self.iterations is None or not self.iterations.known or self.times > 1 or is_fixed:
                 raise Failure("it changes a list, a dict or an object")
             self.appended[id(items)] = AppendedList(items, added, self.iterations)
             raise Retrace(region)

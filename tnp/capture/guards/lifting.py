@@ -590,10 +590,8 @@ class Inputs:
     def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
         value = number.value
-        condition = equality(expression, value)
-        self.prologue.guard(
-            condition, f"{description} == {written_number(value)}, which the program's shape depends on"
-        )
+        text = f"{description} == {written_number(value)}, which the program's shape depends on"
+        self.prologue.guard(equality(expression, value), text)
 
 
 def _a(kind: type) -> str:

@@ -40,16 +40,16 @@ class Attribute:
     def get(self) -> Any:
         """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced: the class may have code for it."""
         owner, name = self.owner, self.name
-        if type(owner) is OuterName:
-            return owner.known(UNBOUND)
-        shadowed = object.__getattribute__(owner, "_tnp_shadowed") if is_shadow(owner) else None
-        for known in () if shadowed is None else (shadowed.stored, shadowed.read):
-            if name in known:
-                return known[name]
+        if not is_shadow(owner):
+            return _of_instance(owner, name)
+        shadowed = object.__getattribute__(owner, "_tnp_shadowed")
+        if name in shadowed.stored:
+            return shadowed.stored[name]
+        if _of_instance(shadowed.real, name) is UNBOUND:  # what was read is of the class
+            return UNBOUND
         try:
-            held = instance_attribute(owner if shadowed is None else shadowed.real, name)
-            return UNBOUND if held is MISSING else held if shadowed is None else getattr(owner, name)
-        except (AttributeError, NeedsEager):  # a slot that nothing was assigned to
+            return shadowed.read[name] if name in shadowed.read else getattr(owner, name)
+        except NeedsEager:
             return UNBOUND
 
     def set(self, value: Any) -> None:
@@ -65,10 +65,19 @@ class Attribute:
 
     def _set_of_shadow(self, value: Any) -> None:
         shadowed = object.__getattribute__(self.owner, "_tnp_shadowed")
-        if value is UNBOUND or shadowed.read.get(self.name, UNBOUND) is value:  # what the real object has
+        is_there = _of_instance(shadowed.real, self.name) is not UNBOUND
+        if value is UNBOUND or (is_there and shadowed.read.get(self.name, UNBOUND) is value):
             shadowed.stored.pop(self.name, None)
         else:
             shadowed.stored[self.name] = value
+
+
+def _of_instance(real: Any, name: str) -> Any:
+    try:
+        held = instance_attribute(real, name)
+    except AttributeError:  # a slot that nothing was assigned to
+        return UNBOUND
+    return UNBOUND if held is MISSING else held
 
 
 def dictionaries_of(shadows: Iterable[Any]) -> Iterator[dict[str, Any]]:

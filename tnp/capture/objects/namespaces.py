@@ -8,6 +8,7 @@ import enum
 import logging
 import sys
 import types
+from functools import cached_property
 from typing import Any
 
 from tnp.capture import active
@@ -180,6 +181,13 @@ def _of_instance(x: Any, name: str) -> Any:
     found = class_attribute(type(x), name)
     if isinstance(found, property) and is_followed(found.fget) and not is_twin(type(x)):
         return active.current().runtime.call(found.fget, x)
+    if type(found) is cached_property and is_followed(found.func) and not is_twin(type(x)):
+        attributes = getattr(x, "__dict__", None)
+        if attributes is None or found.attrname is None:
+            return getattr(x, name)
+        if name not in attributes:
+            attributes[name] = active.current().runtime.call(found.func, x)
+        return attributes[name]
     if isinstance(x, enum.Enum):
         value = getattr(x, name)
         is_fixed = isinstance(value, (*_CODE, bool, int, float, complex, str, bytes, enum.Enum)) or value is None

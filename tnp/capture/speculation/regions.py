@@ -8,19 +8,14 @@ inputs.
 
 from __future__ import annotations
 
-import collections
-import types
-from collections.abc import Iterable
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
-from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
-from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.row_list import RepeatedList, RowList
-from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
+from tnp.capture.objects.shadows import is_shadow
+from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.tracing.outer_names import OuterName
-from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
+from tnp.capture.tracing.traced_values import Storage, serials
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 
@@ -95,7 +90,7 @@ class Region:
         self.values = variables.values()
         inputs = tracer.inputs
         lifted = (*(c.made for c in inputs.containers), *inputs.shadows, *inputs.copies)
-        self.contents = _Contents([*self.values.values(), *lifted])
+        self.contents = Reachable([*self.values.values(), *lifted])
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
         #: attributes that were assigned and are no variables yet, and what they were before
@@ -248,112 +243,3 @@ class Region:
             if storage.value is not value or storage.origin is not origin:
                 storage.set_value(value)
             storage.origin, storage.source, storage.written = origin, source, written
-
-
-class _Contents:
-    """What is in the lists, dicts and sets that can be reached from some values."""
-
-    #: containers and their items that are looked at
-    LIMIT = 10_000
-
-    def __init__(self, roots: Iterable[Any]) -> None:
-        self.found: list[tuple[Any, Any]] = []
-        self._objects: dict[int, Any] = {}
-        #: lists that are only appended to
-        self.growing: list[GrowingList] = []
-        #: the cells of functions
-        self.cells: list[CellType] = []
-        #: whether there is too much to look at
-        self.too_many = False
-        seen: set[int] = set()
-        stack = list(roots)
-        count = 0
-        while stack and not self.too_many:
-            x = stack.pop()
-            kind = type(x)
-            if kind in _LEAVES or id(x) in seen:
-                continue
-            seen.add(id(x))
-            items = self._items(x, kind)
-            count += 1 if kind is list and array_of_rows(items) is not None else len(items)
-            self.too_many = count > self.LIMIT
-            stack += items
-
-    def _items(self, x: Any, kind: type) -> list[Any]:
-        if kind is GrowingList:
-            self.growing.append(x)
-            return self._items(x.added, list)
-        if kind is RowList:
-            return []
-        if kind is RepeatedList:
-            return [x.item]
-        if kind in (list, set, collections.deque):
-            self.found.append((x, list(x)))
-            return list(x)
-        if isinstance(x, dict):
-            self.found.append((x, dict(x)))
-            return list(x.values())
-        if isinstance(x, (tuple, frozenset)):
-            return list(x)
-        if kind is types.FunctionType:
-            cells = [c for c in x.__closure__ or () if _is_bound(c)]
-            self.cells += cells
-            return [c.cell_contents for c in cells]
-        if kind is types.MethodType:
-            return [x.__self__]
-        if is_shadow(x):  # what it reads is lifted, so among the roots
-            return list(stored_attributes(x)[2].values())
-        if is_plain_object(x):
-            self._objects[id(x)] = x
-        if is_plain_object(x) and hasattr(x, "__dict__"):
-            self.found.append((x.__dict__, dict(x.__dict__)))
-            return list(x.__dict__.values())
-        return []
-
-    def reaches(self, x: Any) -> bool:
-        """Whether an object of the program is among the values."""
-        return self._objects.get(id(x)) is x
-
-    def changed(self, but: Iterable[Attribute] = ()) -> bool:
-        """Whether something was added, taken away or put in another's place, except attributes."""
-        others: dict[int, set[str]] = {}
-        for a in but:
-            if not is_shadow(a.owner) and hasattr(a.owner, "__dict__"):
-                others.setdefault(id(a.owner.__dict__), set()).add(a.name)
-        return any(not _same(*_without(others.get(id(now)), now, before)) for now, before in self.found)
-
-    def restore(self) -> None:
-        """Puts back what was there."""
-        for now, before in self.found:
-            if _same(now, before):
-                continue
-            now.clear()
-            if isinstance(now, (dict, set)):
-                now.update(before)
-            else:
-                now.extend(before)
-
-
-_LEAVES = frozenset((int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject))
-
-
-def _is_bound(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 (it raises where there is nothing)
-    except ValueError:
-        return False
-    return True
-
-
-def _without(names: set[str] | None, *dicts: Any) -> Iterable[Any]:
-    return dicts if names is None else ({k: v for k, v in d.items() if k not in names} for d in dicts)
-
-
-def _same(now: Any, before: Any) -> bool:
-    if len(now) != len(before):
-        return False
-    if isinstance(now, dict):
-        return all(k in before and v is before[k] for k, v in now.items()) and list(now) == list(before)
-    if isinstance(now, set):
-        return all(x in now for x in before)
-    return all(a is b for a, b in zip(now, before))

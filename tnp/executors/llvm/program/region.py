@@ -344,7 +344,8 @@ def _slot(p: Program, i: int) -> Register:
 def _input(p: Program, x: Proxy, kind: Any, pointer: Register, level: int) -> Any:
     if isinstance(x, NumberProxy):
         return Number(int, p.sizes.of(x)) if p.sizes is not None and is_symbol(x) else load_number(p, x, pointer)
-    assert isinstance(x, TensorProxy)
+    if not isinstance(x, TensorProxy):
+        raise Refused(f"{x!r} as an argument")
     if x.scalar:
         return Scalar(p.code.load(pointer, 0, x.dtype), x.dtype)
     if kind is None:

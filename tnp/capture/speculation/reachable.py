@@ -1,0 +1,203 @@
+"""What can be reached from the program's variables: the lists, dicts, sets and objects that a part of the program may change."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import types
+from collections.abc import Iterable, Iterator
+from types import CellType
+from typing import Any
+
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
+from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
+from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.row_list import RepeatedList, RowList
+from tnp.capture.objects.shadows import attributes_of, is_plain_object, is_shadow
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+
+__all__ = ["Reachable"]
+
+_LEAVES = frozenset((int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject))
+#: where the classes in C are of whose objects the garbage collector is asked what they hold: bound methods, partials, iterators
+_HOLDERS = frozenset(("builtins", "types", "functools", "itertools", "operator", "collections"))
+#: kinds of such objects that lead outside of the program
+_OUTSIDE = (types.ModuleType, types.CodeType, types.FrameType, types.TracebackType)
+
+
+class Reachable:
+    """What is in the lists, dicts and sets that can be reached from some values."""
+
+    #: containers and their items that are looked at
+    LIMIT = 10_000
+
+    def __init__(self, roots: Iterable[Any]) -> None:
+        self.found: list[tuple[Any, Any]] = []
+        #: objects and classes, and their attributes that no dict of theirs has
+        self._attributes: list[tuple[Any, dict[str, Any]]] = []
+        self._objects: dict[int, Any] = {}
+        #: lists that are only appended to
+        self.growing: list[GrowingList] = []
+        #: the cells of functions
+        self.cells: list[CellType] = []
+        #: by ``id``, what is held where nothing can take its place: in a tuple, a slot, a bound method
+        self.fixed: set[int] = set()
+        #: whether there is too much to look at
+        self.too_many = False
+        seen: set[int] = set()
+        stack = list(roots)
+        count = 0
+        while stack and not self.too_many:
+            x = stack.pop()
+            kind = type(x)
+            if kind in _LEAVES or id(x) in seen:
+                continue
+            seen.add(id(x))
+            items = self._items(x, kind)
+            count += 1 if kind is list and array_of_rows(items) is not None else len(items)
+            self.too_many = count > self.LIMIT
+            stack += items
+
+    def _items(self, x: Any, kind: type) -> list[Any]:
+        if kind is GrowingList:
+            self.growing.append(x)
+            return self._items(x.added, list)
+        if kind is RowList:
+            return []
+        if kind is RepeatedList:
+            self.fixed.add(id(x.item))
+            return [x.item]
+        if is_shadow(x):
+            return [v for d in dictionaries_of((x,)) for v in d.values()]
+        items = self._replaceable(x, kind)
+        fixed = list(_fixed(x, kind))
+        own = _own_attributes(x, kind)
+        if own:
+            self._attributes.append((x, own))
+            fixed += own.values()
+        self.fixed.update(map(id, fixed))
+        return [*items, *fixed]
+
+    def _replaceable(self, x: Any, kind: type) -> list[Any]:
+        """What an object holds that it can be made to hold others for."""
+        items: list[Any] = []
+        if issubclass(kind, (list, set, collections.deque)):
+            self.found.append((x, list(x)))
+            items += self.found[-1][1] if kind is list else ()
+        elif issubclass(kind, dict):
+            self.found.append((x, dict(x)))
+            items += dict.values(x)
+        elif kind is types.FunctionType:
+            cells = [c for c in x.__closure__ or () if _is_bound(c)]
+            self.cells += cells
+            items += [c.cell_contents for c in cells]
+        if is_plain_object(x):
+            self._objects[id(x)] = x
+        attributes = _dictionary(x, kind)
+        if attributes is not None:
+            self.found.append((attributes, dict(attributes)))
+            items += attributes.values()
+        return items
+
+    def reaches(self, x: Any) -> bool:
+        """Whether an object of the program is among the values."""
+        return self._objects.get(id(x)) is x
+
+    def changed(self, but: Iterable[Attribute] = ()) -> bool:
+        """Whether something was added, taken away or put in another's place, except attributes."""
+        others: dict[int, set[str]] = {}
+        for a in but:
+            if not is_shadow(a.owner):
+                others.setdefault(id(a.owner), set()).add(a.name)
+                others.setdefault(id(_dictionary(a.owner, type(a.owner))), set()).add(a.name)
+        if any(not _same(*_without(others.get(id(now)), now, before)) for now, before in self.found):
+            return True
+        now_and_before = ((x, _own_attributes(x, type(x)), before) for x, before in self._attributes)
+        return any(not _same(*_without(others.get(id(x)), now, before)) for x, now, before in now_and_before)
+
+    def restore(self) -> None:
+        """Puts back what was there."""
+        for now, before in self.found:
+            if _same(now, before):
+                continue
+            kind = next(c for c in _CONTAINERS if isinstance(now, c))  # past all code of the program's
+            kind.clear(now)
+            if kind in _MAPPINGS or kind is set:
+                kind.update(now, before)
+            else:
+                kind.extend(now, before)
+        for x, before in self._attributes:
+            now = _own_attributes(x, type(x))
+            base = type if isinstance(x, type) else object
+            for name in now.keys() - before.keys():
+                base.__delattr__(x, name)
+            for name, value in before.items():
+                if name not in now or now[name] is not value:
+                    base.__setattr__(x, name, value)
+
+
+_MAPPINGS = (collections.OrderedDict, dict)
+_CONTAINERS: tuple[Any, ...] = (*_MAPPINGS, set, list, collections.deque)
+
+
+def _fixed(x: Any, kind: type) -> Iterator[Any]:
+    """What an object holds where nothing can take its place."""
+    if issubclass(kind, (tuple, frozenset, set, collections.deque)) or (issubclass(kind, list) and kind is not list):
+        yield from x
+    if kind is types.FunctionType:
+        yield from (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values())
+    elif _is_made_by_statement(kind):
+        yield from kind.__mro__
+    elif kind.__module__ in _HOLDERS and not issubclass(kind, (list, dict, type, *_OUTSIDE)):
+        yield from gc.get_referents(x)
+
+
+def _own_attributes(x: Any, kind: type) -> dict[str, Any]:
+    """The attributes of an object that stand in slots, or those of a class that may be the program's: one made in a function."""
+    if issubclass(kind, type):
+        return dict(vars(x)) if "<locals>" in x.__qualname__ else {}
+    if not _is_made_by_statement(kind) or not any("__slots__" in c.__dict__ for c in kind.__mro__):
+        return {}
+    attributes = _dictionary(x, kind) or ()
+    return {name: value for name, value in attributes_of(x).items() if name not in attributes}
+
+
+def _is_made_by_statement(kind: type) -> bool:
+    """Whether a class is the program's, or one like it."""
+    is_heap_type = bool(kind.__flags__ & (1 << 9))
+    return is_heap_type and kind.__module__.partition(".")[0] not in (
+        "builtins",
+        "types",
+        "functools",
+        "itertools",
+        "tnp",
+    )
+
+
+def _dictionary(x: Any, kind: type) -> dict[str, Any] | None:
+    """The attributes of an object that has them in a dict."""
+    if kind is not types.SimpleNamespace and (not _is_made_by_statement(kind) or issubclass(kind, type)):
+        return None
+    return object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else None
+
+
+def _is_bound(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 (it raises where there is nothing)
+    except ValueError:
+        return False
+    return True
+
+
+def _without(names: set[str] | None, *dicts: Any) -> Iterable[Any]:
+    return dicts if names is None else ({k: v for k, v in d.items() if k not in names} for d in dicts)
+
+
+def _same(now: Any, before: Any) -> bool:
+    if len(now) != len(before):
+        return False
+    if isinstance(now, dict):
+        return all(k in before and v is before[k] for k, v in now.items()) and list(now) == list(before)
+    if isinstance(now, set):
+        return all(x in now for x in before)
+    return all(a is b for a, b in zip(now, before))

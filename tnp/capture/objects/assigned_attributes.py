@@ -40,6 +40,8 @@ class Attribute:
     def get(self) -> Any:
         """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced: the class may have code for it."""
         owner, name = self.owner, self.name
+        if type(owner) is OuterName:
+            return owner.known(UNBOUND)
         if not is_shadow(owner):
             return _of_instance(owner, name)
         shadowed = object.__getattribute__(owner, "_tnp_shadowed")

@@ -398,7 +398,7 @@ def _list_output(x: list[Any]) -> Any:
     if rows is None:
         return [_output(y) for y in x]
     active.current().output_lists.append(rows)
-    return Rows(rows.__tnp_value__())
+    return Rows(rows.__tnp_value__(), type(x[0]) is TracedNumber)
 
 
 def _key(x: Any) -> Any:

@@ -231,6 +231,10 @@ class AmbiguousView(NeedsEager):
     whole = True
 
 
+class NotOwned(NeedsEager):
+    """Raised where a loop writes to an array that may be others' as well. After an iteration the loop may have made it itself."""
+
+
 class LosesStores(NeedsEager):
     """An error may come after arrays were written and before attributes or items are assigned."""
 

@@ -177,6 +177,67 @@ def numbers(xs):
     return out
 
 
+def kinds_of_numbers(xs):
+    floats, ints, flags, sizes = [], [], [], []
+    for i, x in enumerate(xs):
+        floats.append(float(x[1]) * 0.5)
+        ints.append(i * 2 - 1)
+        flags.append(bool(x[0] > 0))
+        sizes.append(3)
+    return floats, ints, flags, sizes, [type(held[-1]) for held in (floats, ints, flags, sizes)]
+
+
+def uses_of_numbers(xs):
+    ts, t = [0.0], 0.0
+    for x in xs:
+        t = t + float(x[0])
+        ts.append(t)
+    found = np.array(ts[1:])
+    total = 0.0
+    for t in ts[1:]:
+        total = total + t * 2
+    at = [ts[k] for k in (1, 5, -1)]
+    values = ts[1:]
+    return (
+        found,
+        total,
+        at,
+        sum(values),
+        max(values),
+        min(values),
+        np.mean(values),
+        len(values),
+        type(sum(values)),
+        values[3] + 1,
+    )
+
+
+def numbers_looked_up_in_a_loop(xs):
+    ts = []
+    for i in range(len(xs)):
+        ts.append(float(i) * 0.5)
+    y, z = np.zeros(4), 0.0
+    for k in range(len(xs)):
+        y = y + ts[k] * xs[k]
+        z = z + ts[2]
+    return y, z, ts[2], ts
+
+
+def numbers_of_another_kind(xs):
+    out = []
+    for i, x in enumerate(xs):
+        out.append(i if i < 10 else float(x[0]))
+    return out
+
+
+def numbers_in_two_loops(xs):
+    out = []
+    for i in range(12):
+        for x in xs:
+            out.append(float(x[0]) * i)
+    return out, np.array(out)
+
+
 def of_other_shapes(xs):
     out = []
     for i in range(1, 20):
@@ -422,7 +483,7 @@ def test_lists(f, executor):
 
 ROLLED = [
     scalars, arrays, carried, written_within, one_array_copied, nested, nested_flat, not_empty_before, another_loop_over_it, two_loops,
-    backwards, from_an_offset, by_a_function, in_a_dict,
+    backwards, from_an_offset, by_a_function, in_a_dict, numbers, numbers_looked_up_in_a_loop, numbers_in_two_loops,
 ]  # fmt: skip
 
 

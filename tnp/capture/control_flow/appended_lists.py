@@ -27,6 +27,8 @@ from tnp.core.proxies import TensorProxy
 
 __all__ = ["AppendedList", "grown_lists"]
 
+_NUMBERS = frozenset((bool, int, float, complex))
+
 
 def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
     """The lists that the body of ``region`` has appended to, and what it has appended."""
@@ -46,9 +48,11 @@ class AppendedList:
         found = _value_of(appended)
         if found is None or abs(self._step()) != 1:
             raise Failure("it changes a list, a dict or an object")
-        self._dtype = found.dtype
-        self._like: TensorProxy = found.__tnp_value__()
-        self._item: TensorProxy = appended[0].__tnp_value__()
+        #: the type of what is stored, and of an item: ``None`` is a number
+        self._like = _type_of(found)
+        self._item: TensorProxy | None = None if _is_number(appended[0]) else appended[0].__tnp_value__()
+        self._shape = found.shape if type(found) is TracedArray else ()
+        self._dtype = found.dtype if type(found) is TracedArray else np.dtype(_number_type(found))
         self._array: Any = None
         self._stand_in = GrowingList("a list that a loop appends to")
 
@@ -58,8 +62,7 @@ class AppendedList:
 
     def make(self, length: int) -> Storage:
         """The memory of the array, before the loop."""
-        shape = (length, *self._like.shape)
-        self._array = active.current().numpy_function(np.empty, (shape, self._dtype), {})
+        self._array = active.current().numpy_function(np.empty, ((length, *self._shape), self._dtype), {})
         storage: Storage = self._array.storage
         return storage
 
@@ -91,23 +94,26 @@ class AppendedList:
         """Stores what the body has appended. Gives its memory, unless it is scalars."""
         appended = list(self._stand_in.added)
         value = _value_of(appended)
-        if value is None or len(appended) != self.count or not _is_like(value.__tnp_value__(), self._like):
+        if value is None or len(appended) != self.count or _type_of(value) != self._like:
             raise Failure("it appends other things to a list in each iteration")
-        storage = value.storage
-        if not self._item.scalar and (
+        if _is_number(appended[0]) != (self._item is None):
+            raise Failure("it appends other things to a list in each iteration")
+        has_arrays = self._item is not None and not self._item.scalar
+        storage = value.storage if has_arrays else None
+        if has_arrays and (
             type(storage) is not Storage or storage.serial < region.serial or storage.origin is not None
         ):
             raise Failure("it appends an array to a list that others hold, too")
         start = self.iterations.start
         at: Any = index if type(start) is int and start == 0 else index - start
         self._array[at if self._step() == 1 else start - index] = value
-        return None if self._item.scalar else storage
+        return storage
 
     def extend(self, holders: list[Storage]) -> None:
         """Makes the rows items of the list, behind the loop; ``holders`` are the memory of variables that may be bound to the last."""
         storage, length = self._array.storage, self._array.storage.value.shape[0]
-        if self._like.ndim > self._item.ndim:  # several rows in each iteration
-            rows = self._array.reshape((length * self.count, *self._item.shape))
+        if self.count > 1:  # several rows in each iteration
+            rows = self._array.reshape((length * self.count, *self._shape[1:]))
             storage = rows.storage if not rows.path else rows.copy().storage
         storage.has_list = True
         for holder in holders:
@@ -115,9 +121,20 @@ class AppendedList:
         self.items.extend(rows_of_storage(storage, length * self.count, self._item))
 
 
-def _value_of(appended: list[Any]) -> TracedArray | None:
-    """What is appended, as one array; ``None`` if that cannot be."""
+def _is_number(x: Any) -> bool:
+    return type(x) is TracedNumber or type(x) in _NUMBERS
+
+
+def _number_type(x: Any) -> type:
+    kind: type = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    return kind
+
+
+def _value_of(appended: list[Any]) -> Any:
+    """What is appended, as one array or number; ``None`` if that cannot be."""
     one = appended[0] if len(appended) == 1 else array_of_rows(appended, least=2)
+    if _is_number(one):
+        return None if type(one) is int and abs(one) >> 63 else one
     if type(one) is not TracedArray or type(one.storage) is not Storage or one.library is not NUMPY:
         return None
     if one._element_type.kind not in "biufc" or symbols.extents(one.shape_) is None:
@@ -129,5 +146,9 @@ def _value_of(appended: list[Any]) -> TracedArray | None:
     return one
 
 
-def _is_like(a: TensorProxy, b: TensorProxy) -> bool:
-    return a.shape == b.shape and a.dtype is b.dtype and a.scalar == b.scalar
+def _type_of(x: Any) -> Any:
+    """What two values have in common that one array may hold."""
+    if _is_number(x):
+        return _number_type(x)
+    value = x.__tnp_value__()
+    return value.shape, value.dtype, value.scalar

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
 from tnp.capture.objects.row_list import RepeatedList, RowList, is_repeated
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
@@ -183,7 +183,7 @@ def iterations_of(x: Any) -> Iterations | None:
         item = x[0]
         return Iterations(0, len(x), 1, lambda i: item)
     if kind is list and (rows := array_of_rows(x)) is not None:
-        return iterations_of(rows)
+        return Iterations(0, len(x), 1, lambda i: element(rows, i, x))
     if kind is TracedArray and x.shape_:
         n = x.shape_[0]
         return Iterations(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])

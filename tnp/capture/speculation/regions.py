@@ -15,7 +15,7 @@ from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.tracing.outer_names import OuterName
-from tnp.capture.tracing.traced_values import Storage, serials
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 
@@ -235,7 +235,10 @@ class Region:
         """Forgets the values that were looked up since the region was made: what defines them is taken away."""
         looked_up = self.tracer.looked_up
         for handle in looked_up[self._looked_up :]:
-            handle._seen = -1
+            if type(handle) is TracedNumber:
+                del handle.proxy
+            elif type(handle) is TracedArray:
+                handle._seen = -1
         del looked_up[self._looked_up :]
 
     def _restore_storages(self, states: dict[int, Any]) -> None:

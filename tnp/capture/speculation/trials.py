@@ -13,9 +13,9 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.speculation.regions import Region, Retrace, Variables
 from tnp.capture.tracing.scalar_kind import condition_of
-from tnp.capture.tracing.traced_values import NotOwned, Storage, TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NotOwned
 from tnp.core.proxies import TensorProxy
 from tnp.runtime import signals
 

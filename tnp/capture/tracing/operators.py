@@ -11,7 +11,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
+from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
 from tnp.capture.objects.row_list import RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.predicates import surely_fits
@@ -144,5 +144,5 @@ def item_of(items: Any, key: Any) -> Any:
             return items[0]
         rows = array_of_rows(items)
         if rows is not None:
-            return rows[key]
+            return element(rows, key, items)
     return items[key]

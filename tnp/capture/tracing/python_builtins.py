@@ -41,7 +41,7 @@ def _fold(comparison: str) -> Callable[..., Any]:
         keywords = {} if default is _MISSING else {"default": default}
         rows = _rows(xs[0]) if len(xs) == 1 else None
         if key is None and is_long(rows, "biuf"):
-            return largest(rows, comparison)
+            return _as_item(largest(rows, comparison), xs[0])
         items = list(xs[0]) if len(xs) == 1 else list(xs)
         if key is not None or not items:
             return builtin(items, key=key, **keywords)
@@ -75,10 +75,15 @@ def _rows(items: Any) -> Any:
     return items if rows is None else rows
 
 
+def _as_item(x: Any, items: Any) -> Any:
+    """A scalar made of the items of a list; a number if they are numbers."""
+    return x.item() if type(items) is list and type(items[0]) is TracedNumber else x
+
+
 def _sum(items: Any, /, start: Any = 0) -> Any:
     rows = _rows(items)
     if type(start) is int and start == 0 and is_long(rows, "biufc", dims=64):
-        return total(rows)
+        return _as_item(total(rows), items)
     found = start
     for x in items:
         found = found + x

@@ -21,7 +21,7 @@ from tnp.capture import active as _tracer
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.core import languages, sizes
-from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
+from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue, NotOwned
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
@@ -39,10 +39,6 @@ __all__ = [
 
 
 serials = itertools.count()
-
-
-class NotOwned(NeedsEager):
-    """Raised where a loop writes to an array that may be others' as well. After an iteration the loop may have made it itself."""
 
 
 class Storage:
@@ -376,13 +372,15 @@ def is_fitting_mask(a: TracedArray, key: Any) -> bool:
 class TracedNumber:
     """A Python number of the program being traced: an argument, or arithmetic on arguments."""
 
-    __slots__ = ("proxy",)
+    #: ``row``: of an element of an array that is looked up when it is used: the array, and where it is
+    __slots__ = ("proxy", "row")
     __array_priority__ = 999.0
 
     def __init__(self, proxy: NumberProxy) -> None:
         self.proxy = proxy
 
     if TYPE_CHECKING:  # the comparisons are made by a loop, which a type checker does not see
+        row: tuple[TracedArray, int]
 
         def __eq__(self, other: object) -> Any: ...
 
@@ -432,6 +430,13 @@ class TracedNumber:
         return self  # a number does not change
 
     def __getattr__(self, name: str) -> Any:
+        if name == "proxy":
+            array, i = self.row
+            self.proxy = array[i].item().proxy
+            _tracer.current().looked_up.append(self)
+            return self.proxy
+        if name == "row":
+            raise AttributeError(name)
         kind = self.proxy.python_type
         if name in ("real", "imag"):
             if kind is complex:

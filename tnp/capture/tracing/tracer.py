@@ -97,8 +97,8 @@ class Tracer:
         self.regions: list[Region] = []
         #: the codes of the functions that are being called, those called in regions alone
         self.calls_in_regions: list[CodeType] = []
-        #: arrays whose present value was looked up, as a value of its own
-        self.looked_up: list[TracedArray] = []
+        #: arrays whose present value was looked up, as a value of its own, and elements of arrays that are numbers
+        self.looked_up: list[TracedArray | TracedNumber] = []
         #: of bodies that do not roll, why
         self.unrollable: dict[CodeType, str] = {}
         #: whether a loop has rolled, and how many iterations those that did have in all, as far as that is known

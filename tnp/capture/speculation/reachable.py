@@ -147,7 +147,7 @@ def _fixed(x: Any, kind: type) -> Iterator[Any]:
     if kind is types.FunctionType:
         yield from (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *vars(x).values())
     elif _is_made_by_statement(kind):
-        yield from kind.__mro__
+        yield from (c for c in kind.__mro__ if "<locals>" in c.__qualname__)
     elif kind.__module__ in _HOLDERS and not issubclass(kind, (list, dict, type, *_OUTSIDE)):
         yield from gc.get_referents(x)
 

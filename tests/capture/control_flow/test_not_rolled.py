@@ -36,12 +36,12 @@ def test_an_attempt_leaves_no_trace():
 
     def f(x, y):
         view = y[1:]
-        out = []
+        out = {}
         for i in range(12):
             y[0] += x[i]
             view[i % 3] *= 2
-            out.append(y.sum())
-        return out[-1] + view[0]
+            out["last"] = y.sum()
+        return out["last"] + view[0]
 
     jitted = same_as_eager(f, lambda: (np.arange(12.0), np.ones(4)))
     operations = [b.sym.name for b in tnp.last_traces(jitted)[0].body]
@@ -163,10 +163,10 @@ def test_iterators_that_loops_take_from():
 
 def test_a_long_unrolling_says_so():
     def f(x, n):
-        out = []
+        out = {}
         for i in range(n):
-            out.append(x[i % 3])
-        return out[-1] + i
+            out["last"] = x[i % 3]
+        return out["last"] + i
 
     n = selection.WARN_ITERATIONS + 1
     jitted = tnp.jit(f, executors=["numpy"])
@@ -176,10 +176,10 @@ def test_a_long_unrolling_says_so():
 
 def test_a_loop_that_would_unroll_too_far_runs_eagerly():
     def f(x, n):
-        out = []
-        for _ in range(n):
-            out.append(x[0])
-        return sum(out)
+        out = {}
+        for i in range(n):
+            out[i] = x[0]
+        return sum(out.values())
 
     n = selection.MAX_ITERATIONS + 1
     not_whole(f, lambda: (np.ones(3), n), "more than 10,000 iterations")

@@ -1,5 +1,7 @@
 """Long lists of arrays of one kind, and lists of one object again and again: loops over them are loops of the program."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,15 @@ def sliced(xs, fs):
     return total + xs[3] + xs[-1], len(xs[2:9])
 
 
+def in_pairs(xs, fs):
+    total = np.zeros(3)
+    for a, b in itertools.pairwise(xs):
+        total = np.maximum(total * 0.5, a) + b
+    for k, (a, b) in enumerate(itertools.pairwise(total)):
+        total[k] = a - b
+    return total
+
+
 def lists(n=N, same=False):
     f = np.eye(3) * 0.9 + RNG.normal(size=(3, 3)) * 0.01
     return list(RNG.normal(size=(n, 3))), [f] * n if same else [f + i for i in np.linspace(0, 0.1, n)]
@@ -69,7 +80,7 @@ def calls(same):
 
 
 @pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize("f", [smoothed, zipped, sliced])
+@pytest.mark.parametrize("f", [smoothed, zipped, sliced, in_pairs])
 def test_a_loop_over_lists(f, same):
     jitted = run(f, *calls(same))
     assert max(length(jitted)) < 60

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ __all__ = [
     "iterations_of",
     "ndenumerate_",
     "ndindex_",
+    "pairwise_",
     "range_",
     "reversed_",
     "use_up",
@@ -248,6 +250,15 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     use_up(*xs)
     shortest = functools.reduce(_less, (r.stop for r in iterations))
     return Iterations(0, shortest, 1, lambda i: tuple(r.item(i) for r in iterations))
+
+
+def pairwise_(x: Any) -> Any:
+    """``itertools.pairwise(x)``."""
+    found = _counted_from_zero(x)
+    if found is None or not is_known(found.stop):
+        return itertools.pairwise(x)
+    use_up(x)
+    return Iterations(0, found.stop - 1, 1, lambda i: (found.item(i), found.item(i + 1)))
 
 
 def _less(n: Count, m: Count) -> Count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.iterables import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
+from tnp.capture.control_flow.iterables import (
+    enumerate_,
+    ndenumerate_,
+    ndindex_,
+    pairwise_,
+    range_,
+    reversed_,
+    zip_,
+)
 from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
@@ -158,6 +167,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     range: range_,
     enumerate: enumerate_,
     zip: zip_,
+    itertools.pairwise: pairwise_,
     reversed: reversed_,
     round: _round,
     pow: _pow,

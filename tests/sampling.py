@@ -11,6 +11,12 @@ def one_of(cases, number):
     return list(cases) if EVERYTHING else [list(cases)[number % len(cases)]]
 
 
+def some_of(cases, number, one_in):
+    """The cases that a test with this number takes, one in so many, as a list: others for each of as many numbers that follow each other,
+    which together take all."""
+    return list(cases) if EVERYTHING else list(cases)[number % one_in :: one_in]
+
+
 def pairs(*axes):
     """Rows with a value of each axis, such that each two values of two axes are in a row together: enough for faults that two values
     make. The rows are the same in every run."""

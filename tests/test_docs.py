@@ -48,8 +48,11 @@ def parts_are_warned_of():
 
 @pytest.mark.parametrize("name", ["tnp", *modules()])
 def test_docstrings(name):
-    failures, _ = doctest.testmod(importlib.import_module(name))
-    assert failures == 0
+    module = importlib.import_module(name)
+    # To look for examples in the objects of a module that has none takes as long as to run those of another.
+    if ">>>" in Path(module.__file__).read_text():
+        failures, _ = doctest.testmod(module)
+        assert failures == 0
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

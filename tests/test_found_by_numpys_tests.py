@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.sampling import EVERYTHING
+from tests.sampling import EVERYTHING, some_of
 from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
@@ -472,15 +472,15 @@ def test_arrays_of_integers_that_are_no_int64():
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
+    ("number", "function"),
+    [*enumerate([
         lambda a, n: np.union1d(a, n), lambda a, n: np.roll(a, n), lambda a, n: np.pad(a, 1, constant_values=n),
         lambda a, n: np.nan_to_num(a, nan=n), lambda a, n: np.repeat(a, abs(n) % 7), lambda a, n: np.tile(a, abs(n) % 7),
-    ],
+    ])],
 )  # fmt: skip
-def test_numbers_of_other_kinds_than_the_array(function):
+def test_numbers_of_other_kinds_than_the_array(number, function):
     numbers = (2, -1, 300, True, 1j, np.uint64(2), np.array(2, np.uint64), np.array([1, 2**64 - 1, 200], np.uint64))
-    for dtype in (np.uint8, np.uint64, np.int8, np.float32):
+    for dtype in some_of((np.uint8, np.uint64, np.float32, np.int8), number, 2):
         check(function, *((np.array([3, 0, 2], dtype), n) for n in numbers))
 
 

@@ -20,7 +20,7 @@ PART = 16
 
 #: and of samples with the main dtype: those whose numbers have one of the remainders, divided by the first number. What decomposes
 #: everything runs others than the llvm executor.
-PARTS_OF_MAIN = {"llvm": (4, (0,)), "numpy[prims]": (4, (1, 3)), "numpy": (8, (2,))}
+PARTS_OF_MAIN = {"llvm": (4, (0,)), "numpy[prims]": (4, (1,)), "numpy": (8, (2,))}
 
 
 def main_dtype(info):

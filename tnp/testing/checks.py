@@ -38,9 +38,13 @@ def _call_of(op: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _seeded() -> None:
-    """Random numbers that an operation of torch's draws are then the same."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+    """Random numbers that an operation of torch's draws are then the same. (``torch.manual_seed`` takes milliseconds where there is no device:
+    it writes down the whole stack for each kind of device.)"""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.default_generator.manual_seed(0)
+        if torch.cuda.is_available():
+            torch.cuda.manual_seed_all(0)
 
 
 def run_sample(

@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import not_compiled_whole
-from tests.sampling import EVERYTHING
+from tests.sampling import EVERYTHING, some_of
 from tnp.testing import assert_same
 
 EXECUTORS = ((), ("numpy[prims]",))
@@ -131,11 +131,17 @@ def _compare(function, layout, executors):
         np.testing.assert_array_equal(argument, expected_argument)
 
 
-@pytest.mark.parametrize("executors", EXECUTORS, ids=("numpy", "numpy[prims]"))
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", VIEWS | COPIES)
+@pytest.mark.parametrize(
+    ("name", "layout", "executors"),
+    [
+        (name, layout, executors)
+        for i, name in enumerate(VIEWS | COPIES)
+        for j, executors in enumerate(EXECUTORS)
+        for layout in some_of(LAYOUTS, i + j, 2)
+    ],
+)
 def test_write_through_a_result(name, layout, executors):
-    """``y = f(x); y[...] = …; x[0] += …``: each sees the other's writes as eager does."""
+    """``y = f(x); y[...] = …; x[0] += …``: each sees the other's writes as eager does. Each function has each layout and each executor."""
     function = (VIEWS | COPIES)[name]
 
     def program(x):
@@ -149,8 +155,9 @@ def test_write_through_a_result(name, layout, executors):
     _compare(program, layout, executors)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", VIEWS | COPIES)
+@pytest.mark.parametrize(
+    ("name", "layout"), [(name, layout) for i, name in enumerate(VIEWS | COPIES) for layout in some_of(LAYOUTS, i, 2)]
+)
 def test_write_into_memory_of_the_program(name, layout):
     """The same on an array that the program made, of which nothing goes back to the caller but the results."""
     function = (VIEWS | COPIES)[name]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.sampling import one_of
+from tests.sampling import one_of, some_of
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
@@ -405,14 +405,20 @@ def test_reductions_of_one_element(name, dtype):
         assert operations(jitted) == ["llvm_fusion0"]
 
 
+KINDS_OF_NUMBERS = [
+    *((dtype, kind) for dtype in ("?", "u1", "i2", "i8", "f2", "f4", "f8") for kind in ("numbers", "equal")),
+    *((dtype, kind) for dtype in ("f2", "f4", "f8") for kind in ("nan", "zeros")),
+]
+
+
 @pytest.mark.parametrize(
-    ("dtype", "kind"),
+    ("dtype", "kind", "shape"),
     [
-        *((dtype, kind) for dtype in ("?", "u1", "i2", "i8", "f2", "f4", "f8") for kind in ("numbers", "equal")),
-        *((dtype, kind) for dtype in ("f2", "f4", "f8") for kind in ("nan", "zeros")),
+        (*numbers, shape)
+        for i, numbers in enumerate(KINDS_OF_NUMBERS)
+        for shape in some_of([(1,), (3,), (1000,), (4, 7), (3, 130)], i // 2, 2)
     ],
 )
-@pytest.mark.parametrize("shape", [(1,), (3,), (1000,), (4, 7), (3, 130)])
 def test_the_first_index_of_an_extreme(dtype, shape, kind):
     rng = np.random.default_rng(len(shape))
     x = abs(rng.normal(size=shape) * 3).round().astype(dtype)

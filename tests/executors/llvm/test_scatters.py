@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.sampling import some_of
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
@@ -287,17 +288,26 @@ def test_positions_along_an_axis():
     assert not any("any=" in line for line in loops(f))  # indices that are known are not looked at
 
 
-@pytest.mark.parametrize("turn", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a[::-1, ::-1].T, lambda a: a[:, ::-1]])  # fmt: skip
-@pytest.mark.parametrize("turn_value", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a.T])
+TURNS = (lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a[::-1, ::-1].T, lambda a: a[:, ::-1])
+TURNS_OF_VALUES = (lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a: a.T)
+
+
+@pytest.mark.parametrize("turn", range(len(TURNS)))
+@pytest.mark.parametrize("turn_value", range(len(TURNS_OF_VALUES)))
 def test_which_of_equals_wins(turn, turn_value):
-    """NumPy goes through indices and values as they lie in memory."""
-    i, v = turn(rng().integers(0, 3, (5, 5))), turn_value(np.arange(25.0).reshape(5, 5))
-    compare(store, np.zeros(3), i, v)
-    compare(store, np.zeros((3, 2)), i, np.stack([v, -v], 2))
-    compare(store_pairs, np.zeros((3, 3)), i, turn_value(i), v)
-    compare(store_pairs, np.zeros((3, 3)), i[0], i[1], v[2])
-    compare(add_at, np.zeros(3, "float32"), i, (v / 3).astype("float32"))
-    compare(along, np.zeros((5, 3)), i[:, :3], v[:, :3])
+    """NumPy goes through indices and values as they lie in memory. Each way to turn them has each way to write."""
+    turned = TURNS_OF_VALUES[turn_value]
+    i, v = TURNS[turn](rng().integers(0, 3, (5, 5))), turned(np.arange(25.0).reshape(5, 5))
+    writes = (
+        (store, np.zeros(3), i, v),
+        (store_pairs, np.zeros((3, 3)), i, turned(i), v),
+        (add_at, np.zeros(3, "float32"), i, (v / 3).astype("float32")),
+        (store, np.zeros((3, 2)), i, np.stack([v, -v], 2)),
+        (store_pairs, np.zeros((3, 3)), i[0], i[1], v[2]),
+        (along, np.zeros((5, 3)), i[:, :3], v[:, :3]),
+    )
+    for write in some_of(writes, turn + turn_value, 2):
+        compare(*write)
 
 
 # Values and indices that lie in what is written

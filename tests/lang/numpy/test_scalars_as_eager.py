@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import EXECUTORS, check
-from tests.sampling import one_of
+from tests.sampling import one_of, some_of
 from tnp.testing import assert_same
 
 X = np.array([1.0, 2.0, 3.0])
@@ -103,16 +103,22 @@ def warned(f, *args):
     return result, [str(w.message) for w in found]
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x, y: x[0] + y[0], lambda x, y: x[0] * y[0], lambda x, y: x[0] - 200, lambda x, y: -x[0], lambda x, y: abs(x[0]),
-        lambda x, y: x[0] / y[1], lambda x, y: x[0] // y[1], lambda x, y: x[0] % y[1], lambda x, y: divmod(x[0], y[1]),
-        lambda x, y: 2 ** x[0], lambda x, y: (x[0] + 1) ** 2, lambda x, y: ~x[0], lambda x, y: x[0] << 1, lambda x, y: (-3) * x[0],
-        lambda x, y: x[0] < y[0], lambda x, y: x.sum() == x[0],
-    ],
+ARITHMETIC = (
+    lambda x, y: x[0] + y[0], lambda x, y: x[0] * y[0], lambda x, y: x[0] - 200, lambda x, y: -x[0], lambda x, y: abs(x[0]),
+    lambda x, y: x[0] / y[1], lambda x, y: x[0] // y[1], lambda x, y: x[0] % y[1], lambda x, y: divmod(x[0], y[1]),
+    lambda x, y: 2 ** x[0], lambda x, y: (x[0] + 1) ** 2, lambda x, y: ~x[0], lambda x, y: x[0] << 1, lambda x, y: (-3) * x[0],
+    lambda x, y: x[0] < y[0], lambda x, y: x.sum() == x[0],
 )  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float16, np.float64])
+
+
+@pytest.mark.parametrize(
+    ("f", "dtype"),
+    [
+        (f, dtype)
+        for i, f in enumerate(ARITHMETIC)
+        for dtype in some_of((np.uint8, np.int8, np.int64, np.float16, np.float64), i, 2)
+    ],
+)
 def test_scalars_have_arithmetic_and_warnings_of_their_own(f, dtype):
     x, y = np.array([100, 3], dtype), np.array([101, 0], dtype)
     try:

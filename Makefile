@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-ops test-triton test-nvfuser test-gpu test-gpu-ops fuzz lint bench docs clean
+.PHONY: demo test test-all test-ops test-triton test-nvfuser test-gpu test-gpu-ops fuzz lint bench docs clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,8 +37,11 @@ $(VENV)/.docs: $(VENV)/.test
 demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
-test: $(VENV)/.test  ## all tests
-	@echo 'Running all tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 8 minutes on 2 cores.'
+test: $(VENV)/.test  ## all tests; of those with many cases a part, on the next day another
+	@echo 'Running the tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 9 minutes on 2 cores.'
+	env -u PYTHONDONTWRITEBYTECODE TNP_CHECK=1 TNP_SOME_CASES=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-all: $(VENV)/.test  ## the same with all cases
 	env -u PYTHONDONTWRITEBYTECODE TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed

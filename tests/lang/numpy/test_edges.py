@@ -335,7 +335,7 @@ def test_errors_that_errstate_raises():
         with state:
             return x + 1
 
-    check(caught, X, eagerly="catches errors")
+    check(caught, X)
     check(unread, X)
     check(twice, X, eagerly="twice")
     x = X.copy()

@@ -73,7 +73,7 @@ class LLVMExecutor(FusionExecutor):
             return is_available() and program.takes(bsym, self.everything, self.fast)
         if loop_ir.is_symbolic(bsym):
             return is_available() and loop_ir.takes(bsym)
-        return is_available() and takes(bsym)
+        return is_available() and takes(bsym) and not _sums_long_windows(bsym)
 
     def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
         if not is_control_flow(bsym):
@@ -170,6 +170,15 @@ def _prims(bsym: BoundSymbol) -> Iterator[BoundSymbol]:
     """The prims that an operation is made of."""
     for b in bsym.subsymbols:
         yield from _prims(b) if b.subsymbols else (b,)
+
+
+def _sums_long_windows(bsym: BoundSymbol) -> bool:
+    """Whether an operation sums windows as long as those that NumPy and SciPy sum by other ways (``np.convolve`` with the ends)."""
+    if not bsym.subsymbols:
+        return False
+    parts = list(_prims(bsym))
+    is_long = any(p.sym is prims.unfold and type(p.args[2]) is int and p.args[2] > target.LONGEST_WINDOW for p in parts)
+    return is_long and any(p.sym is prims.sum for p in parts)
 
 
 def _looks_at_elements(bsym: BoundSymbol) -> bool:

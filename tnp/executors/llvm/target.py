@@ -51,6 +51,9 @@ POLLED_COST, POLL_COST = 1 << 29, 1 << 27
 #: cache
 POLL_INSTRUCTIONS = 1 << 24
 
+#: elements of windows that an operation sums, with a test for each whether it is inside: of 512, NumPy's convolution takes 0.75 of the time
+LONGEST_WINDOW = 256
+
 #: so many elements are sorted one after the other
 SORTED_BY_INSERTION = 64
 #: elements of a line that a loop of the user's sorts itself

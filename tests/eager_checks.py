@@ -29,6 +29,12 @@ def not_compiled_whole(match=""):
     assert any(re.search(match, reason) for reason in reasons), reasons
 
 
+def functions_of(names, first):
+    """The functions of a module, whose ``names`` these are, that have a first parameter of that name."""
+    codes = ((f, getattr(f, "__code__", None)) for f in list(names.values()))
+    return [f for f, code in codes if code is not None and code.co_varnames[:1] == (first,)]
+
+
 def copied(args):
     return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
 

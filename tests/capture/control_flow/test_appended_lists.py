@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import EXECUTORS, outcome
+from tests.eager_checks import EXECUTORS, functions_of, outcome
 from tnp.api import programs_of
 from tnp.testing import assert_same
 
@@ -462,11 +462,7 @@ def compared(xs):
     return all(out), any(out), np.all(out), out.count(True), out == [True] * 20
 
 
-PROGRAMS = [
-    f
-    for f in list(globals().values())
-    if callable(f) and getattr(f, "__code__", None) and f.__code__.co_varnames[:1] == ("xs",)
-]
+PROGRAMS = functions_of(globals(), "xs")
 
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import EXECUTORS, outcome
+from tests.eager_checks import EXECUTORS, functions_of, outcome
 from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
@@ -195,11 +195,7 @@ def a_queue_of_the_list_too(xs):
     return out, total
 
 
-PROGRAMS = [
-    f
-    for f in list(globals().values())
-    if callable(f) and getattr(f, "__code__", None) and f.__code__.co_varnames[:1] == ("xs",)
-]
+PROGRAMS = functions_of(globals(), "xs")
 
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")

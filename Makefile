@@ -38,7 +38,7 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
 test: $(VENV)/.test  ## all tests; of those with many cases a part, on the next day another
-	@echo 'Running the tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 9 minutes on 2 cores.'
+	@echo 'Running the tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 8 minutes on 2 cores.'
 	env -u PYTHONDONTWRITEBYTECODE TNP_CHECK=1 TNP_SOME_CASES=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(VENV)/.test  ## the same with all cases

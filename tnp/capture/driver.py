@@ -280,7 +280,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
 
 
 def _check_lists(tracer: Tracer) -> None:
-    """Raises :class:`NeedsEager` if one array is in two places of the result, of which one is a list that a loop has made."""
+    """Raises :class:`NeedsEager` if the result holds one array twice, once in a list that a loop has made."""
     returned = [x for x, _ in tracer.output_objects.values()]
     rows = [x for x in tracer.output_lists if x.ndim > 1] + [x for x in returned if x.storage.has_list and not x.scalar]
     is_twice = len({id(x.storage) for x in rows}) < len(rows)
@@ -348,7 +348,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
         _keep_layout(value)
     if x.storage.has_list and not x.scalar:  # an array of its own
-        return prims.clone(value)  # type: ignore[no-any-return]
+        own: Proxy = prims.clone(value)
+        return own
     is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name
     if value.scalar or (not is_view and inputs.array_objects.setdefault(value.name, x) is x):
         return value

@@ -1,4 +1,4 @@
-"""Lists that loops append to: arrays that the loop stores into, of which the items are rows."""
+"""Lists that loops append to. The loop stores the items into an array, and the list holds its rows."""
 
 import copy
 

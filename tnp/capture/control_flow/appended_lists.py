@@ -1,7 +1,7 @@
-"""Lists that each iteration of a loop appends to, as arrays that it stores into.
+"""Lists that each iteration of a loop appends to.
 
-While the body is traced, a stand-in takes the place of such a list, which can only be appended to. The loop stores what one iteration
-appends into a row of an array, and behind it the items of the list are the rows, see :mod:`tnp.capture.libraries.numpy.list_of_rows`.
+While the body is traced, a stand-in replaces such a list; it can only be appended to. Each iteration stores its item into a row of an
+array. After the loop, the list holds the rows (:mod:`tnp.capture.libraries.numpy.list_of_rows`).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 class AppendedList:
-    """The list ``items``, to which a loop over ``iterations`` appends ``appended`` in each iteration: something of that type."""
+    """A list, ``items``. Each iteration of a loop over ``iterations`` appends values to it whose types are those of ``appended``."""
 
     def __init__(self, items: list[Any], appended: list[Any], iterations: Iterations) -> None:
         self.items = items
         self.iterations = iterations
-        #: what one iteration appends: the items that are one array's rows, or one
+        #: the number of items that one iteration appends: one, or the rows of an array
         self.count = len(appended)
         found = _value_of(appended)
         if found is None or abs(self._step()) != 1:
             raise Failure("it changes a list, a dict or an object")
-        #: the type of what is stored, and of an item: ``None`` is a number
+        #: the type of the stored value, and the type of an item (``None``: a Python number)
         self._like = _type_of(found)
         self._item: TensorProxy | None = None if _is_number(appended[0]) else appended[0].__tnp_value__()
         self._shape = found.shape if type(found) is TracedArray else ()
@@ -67,7 +67,7 @@ class AppendedList:
         return storage
 
     def stand_in(self, region: Region, *, begins: bool) -> None:
-        """Puts the stand-in in the list's place wherever the program holds it, or takes it away."""
+        """Replaces the list by the stand-in wherever the program holds it, or the stand-in by the list."""
         old, new = (self.items, self._stand_in) if begins else (self._stand_in, self.items)
         for name, value in region.variables.values().items():
             if value is old:
@@ -91,7 +91,7 @@ class AppendedList:
             self._stand_in.added.clear()
 
     def store(self, region: Region, index: TracedNumber) -> Storage | None:
-        """Stores what the body has appended. Gives its memory, unless it is scalars."""
+        """Stores the appended value. Returns its memory; ``None`` for scalars and numbers."""
         appended = list(self._stand_in.added)
         value = _value_of(appended)
         if value is None or len(appended) != self.count or _type_of(value) != self._like:
@@ -110,7 +110,7 @@ class AppendedList:
         return storage
 
     def extend(self, holders: list[Storage]) -> None:
-        """Makes the rows items of the list, behind the loop; ``holders`` are the memory of variables that may be bound to the last."""
+        """Adds the rows to the list, after the loop. ``holders`` is the memory of variables that may be bound to the last row."""
         storage, length = self._array.storage, self._array.storage.value.shape[0]
         if self.count > 1:  # several rows in each iteration
             rows = self._array.reshape((length * self.count, *self._shape[1:]))
@@ -131,7 +131,7 @@ def _number_type(x: Any) -> type:
 
 
 def _value_of(appended: list[Any]) -> Any:
-    """What is appended, as one array or number; ``None`` if that cannot be."""
+    """The appended value as one array or number; ``None`` if there is none."""
     one = appended[0] if len(appended) == 1 else array_of_rows(appended, least=2)
     if _is_number(one):
         return None if type(one) is int and abs(one) >> 63 else one
@@ -147,7 +147,7 @@ def _value_of(appended: list[Any]) -> Any:
 
 
 def _type_of(x: Any) -> Any:
-    """What two values have in common that one array may hold."""
+    """A key that is equal for values that fit into one array."""
     if _is_number(x):
         return _number_type(x)
     value = x.__tnp_value__()

@@ -286,7 +286,7 @@ class Loop(Trial):
         return names
 
     def _traced_body(self, region: Region, index: TracedNumber) -> tuple[Any, list[Storage | None]]:
-        """The code of a body, and of each list that it appends to the memory of what it appends, unless that is scalars."""
+        """Traces the body. Returns its code and, for each list that it appends to, the memory of the appended array."""
         self.tracer.repeats *= self._repeats
         try:
             for one in self.appended.values():

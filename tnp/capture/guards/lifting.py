@@ -108,7 +108,7 @@ class Inputs:
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         #: NumPy scalars and what stands for them, by the expressions that fetch them
         self.scalars: dict[str, tuple[Any, TracedArray]] = {}
-        #: lists of arrays of which the program reads rows: each and the expression that fetches it
+        #: lists of arrays that the program reads as rows of one array, with the expressions that fetch them
         self.lists: dict[str, tuple[list[Any], str]] = {}
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()

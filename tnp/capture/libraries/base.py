@@ -241,7 +241,7 @@ def library_of_value(value: Any) -> Library | None:
 
 @functools.lru_cache(1_000)
 def _package_of(kind: type) -> str | None:
-    """The library's package of which a class, or one that it inherits from, is."""
+    """The package of a library that defines a class, or a base of it."""
     packages = (str(c.__module__).partition(".")[0] for c in kind.__mro__)
     return next((package for package in packages if package in _MODULES), None)
 

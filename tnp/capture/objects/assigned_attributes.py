@@ -91,8 +91,8 @@ def dictionaries_of(shadows: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def is_variable(owner: Any, name: str) -> bool:
-    """Whether an attribute that is about to be assigned is a variable of the loop or the branch around. If it is not, an assignment does
-    nothing by itself: it calls code, or raises. Raises :class:`NeedsEager` for what is neither."""
+    """Whether an assignment of the attribute stores a value in the object. If not, it calls code of the class, or raises. Raises
+    :class:`NeedsEager` if that is not known."""
     shadowed = object.__getattribute__(owner, "_tnp_shadowed") if is_shadow(owner) else None
     real: Any = type(owner) if shadowed is None else type(shadowed.real)
     descriptor = class_attribute(real, name)

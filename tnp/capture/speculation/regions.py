@@ -26,8 +26,7 @@ __all__ = ["UNBOUND", "Region", "Retrace", "Variables"]
 
 
 class Retrace(BaseException):
-    """A region writes to a storage, or assigns attributes, of which it was not known before: it has to be traced again, with that
-    carried."""
+    """Raised where a region writes to a storage, or assigns attributes, that it does not carry yet. It is traced again."""
 
     def __init__(self, region: Region, storage: Storage | None = None) -> None:
         super().__init__("a storage is written" if storage is not None else "attributes are assigned")

@@ -27,7 +27,7 @@ _CONSTANTS = (str, bytes, type(None), bool, int)
 
 
 class OuterName:
-    """The name ``name`` of a module, whose dictionary ``holder`` is, or of a function around, of which ``holder`` is a cell."""
+    """A global name of the module with the dictionary ``holder``, or the closure name of the cell ``holder``."""
 
     __slots__ = ("_first", "_now", "_runtime", "holder", "name")
 

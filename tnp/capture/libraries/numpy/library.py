@@ -47,7 +47,7 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
-#: functions that take a sequence of arrays, of which a list of a loop's is an array
+#: functions that take a sequence of arrays; a list that a loop made counts as one
 _JOINING = (np.concatenate, np.vstack, np.stack)
 _OF_SEQUENCES = frozenset(
     (*_JOINING, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
@@ -225,7 +225,7 @@ class NumpyLibrary(Operators, Subscripts):
         return tracer.call(symbol, (ufunc, *inputs), kwargs)
 
     def _with_rows(self, tracer: Tracer, function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments in which lists that a loop has made are the arrays that they would be made into."""
+        """The arguments, with an array in place of each list that a loop made."""
         if list not in map(type, args) or function in _OF_SEQUENCES:
             return args
         found = [array_of_rows(x) if type(x) is list else None for x in args]

@@ -1,7 +1,7 @@
-"""Lists that loops append to: a loop stores what it appends into one array, of which each item of the list is a row from then on.
+"""Lists whose items are the rows of one array, as loops make them (:mod:`tnp.capture.control_flow.appended_lists`).
 
-The list is a list as any other, and its items are arrays and scalars that are looked up when they are used. What runs over all of
-them, or takes the list for an array, takes the one array.
+The list is an ordinary list. Its items are arrays, scalars and numbers that are looked up when they are used. Loops over the list, and
+functions that take it for an array, use the one array.
 """
 
 from __future__ import annotations

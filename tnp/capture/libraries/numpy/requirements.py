@@ -20,7 +20,7 @@ _FLAGS = {
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """``np.require`` of what is traced: the array itself, or a copy where it lacks a property."""
+    """``np.require`` of a traced array: the array itself, or a copy if it lacks a property."""
     if like is not None:
         raise NeedsEager("np.require with like= is not compiled")
     wanted = {_FLAGS[name.upper()] for name in requirements or ()}

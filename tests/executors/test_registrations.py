@@ -212,6 +212,28 @@ def test_calls_of_other_threads_meanwhile(ex):
     assert not wrong
 
 
+def test_a_compilation_that_begins_during_a_registration(ex, monkeypatch):
+    """It waits until the programs are forgotten, so that the next registration finds it."""
+    first, second, third = (unary(ex, f"plus_{n}", lambda a, n=n: a + n) for n in (1, 2, 3))
+    ex.register_implementation("numpy.sin", first)
+    f = tnp.jit(lambda x: np.sin(x), executors=[ex])
+    assert_same(f(X), X + 1)
+    calls, set_entries = [], type(f)._set_entries
+
+    def in_another_thread(self, entries):
+        set_entries(self, entries)
+        if self is f and not entries and not calls:
+            calls.append(threading.Thread(target=f, args=(X,)))
+            calls[0].start()
+            calls[0].join(0.5)
+
+    monkeypatch.setattr(type(f), "_set_entries", in_another_thread)
+    ex.register_implementation("numpy.sin", second)
+    calls[0].join()
+    ex.register_implementation("numpy.sin", third)
+    assert_same(f(X), X + 3)
+
+
 def test_gradient_rules_of_the_executors_of_a_device(ex, monkeypatch):
     torch = pytest.importorskip("torch")
     op = unary(ex, "op", torch.tanh)

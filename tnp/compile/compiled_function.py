@@ -355,7 +355,8 @@ class Jitted(EagerCalls):
     def _compiled(self, form: CallSignature, values: tuple[Any, ...], start: float) -> CacheEntry:
         self._misses += 1
         form.traced += 1
-        forgotten, again, self._changed = self._forgotten, self._changed, ""
+        with KEEPING:  # not within an `invalidate`, which would forget the executors that are noted next
+            forgotten, again, self._changed = self._forgotten, self._changed, ""
         self._executors.begin()
         if again:
             self._recompiled.append(again)

@@ -18,11 +18,12 @@ from tnp.capture.control_flow.maybe_unbound import UNBOUND, TracedMaybe
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
-from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.guards.varying_values import CountsItems, ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import (
     Construct,
     attributes_of,
@@ -104,6 +105,28 @@ def capture_trace(
     that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
+    varying = prologue.varying
+    while True:
+        varying.counting.clear()
+        try:
+            return _captured(function, parameters, call, values, prologue, strict, differentiate, evaluator)
+        except ReadsVarying as read:
+            is_about_counted = isinstance(read, CountsItems) or varying.is_counted(read.description)
+            if not is_about_counted or not read.teach(varying):
+                raise
+        except (Exception, NeedsEager):  # that the length of a list is not known may be the reason
+            if not varying.counting:
+                raise
+            for name in varying.counting:
+                varying.specialize(name, None)
+
+
+def _captured(
+    function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], prologue: Prologue,
+    strict: bool, differentiate: Differentiate | None, evaluator: GuardEvaluator | None,
+) -> Captured:  # fmt: skip
+    """:func:`capture_trace`, without another trace where a list is to be taken for something else."""
+
     def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Captured:
         # Arrays of the caller's are written before an operation that may raise, or behind all of them; or the program ends before one
         # where attributes are still to be assigned.
@@ -137,6 +160,10 @@ def capture_trace(
     try:
         return attempt(asks=True, postpones=True)
     except NeedsEager as needed:
+        if isinstance(needed, CountsItems) or (
+            isinstance(needed, ReadsVarying) and prologue.varying.is_counted(needed.description)
+        ):
+            raise
         rolls, says_compiling = not may_write_out(tracers[-1]), isinstance(needed, NeedsValue) and may_say(tracers[-1])
         if rolls and not says_compiling:
             raise
@@ -476,6 +503,8 @@ def _output(x: Any) -> Any:
     if id(x) in inputs.returned:
         raise NeedsEager(f"it returns one {kind.__name__} in two places")
     inputs.returned[id(x)] = x
+    if isinstance(x, ListStandIn):
+        return x.as_result(_output)
     if kind is list:
         return _list_output(x)
     if kind is dict:

@@ -15,6 +15,8 @@ __all__ = ["acts_on_the_outside"]
 
 #: what is done at the end, and what is put back after an error
 _HARMLESS = frozenset((OpTags.ASSIGNS, OpTags.ENTERS_ERRSTATE, OpTags.EXITS_ERRSTATE))
+#: effects that raise, and do nothing else
+_RAISING = (prims.assert_, prims.check_bound)
 
 
 def acts_on_the_outside(trace: Trace) -> bool:
@@ -29,7 +31,7 @@ def _any_acts(bsyms: Iterable[BoundSymbol], own: set[str]) -> bool:
 
 
 def _acts(b: BoundSymbol, own: set[str]) -> bool:
-    if not _HARMLESS.isdisjoint(b.operation.tags):
+    if not _HARMLESS.isdisjoint(b.operation.tags) or b.sym in _RAISING:
         return False
     if b.sym is prims.copy_:
         if b.args[1].name not in own:

@@ -6,7 +6,6 @@ array. After the loop, the list holds the rows (:mod:`tnp.capture.libraries.nump
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,16 +24,9 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 
-__all__ = ["AppendedList", "grown_lists"]
+__all__ = ["AppendedList", "is_number", "number_type", "type_of", "value_of"]
 
 _NUMBERS = frozenset((bool, int, float, complex))
-
-
-def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The lists that the body of ``region`` has appended to, and what it has appended."""
-    for now, before in region.contents.found:
-        if type(now) is list and len(now) > len(before) and all(a is b for a, b in zip(now, before)):
-            yield now, now[len(before) :]
 
 
 class AppendedList:
@@ -45,14 +37,14 @@ class AppendedList:
         self.iterations = iterations
         #: the number of items that one iteration appends: one, or the rows of an array
         self.count = len(appended)
-        found = _value_of(appended)
+        found = value_of(appended)
         if found is None or abs(self._step()) != 1:
             raise Failure("it changes a list, a dict or an object")
         #: the type of the stored value, and the type of an item (``None``: a Python number)
-        self._like = _type_of(found)
-        self._item: TensorProxy | None = None if _is_number(appended[0]) else appended[0].__tnp_value__()
+        self._like = type_of(found)
+        self._item: TensorProxy | None = None if is_number(appended[0]) else appended[0].__tnp_value__()
         self._shape = found.shape if type(found) is TracedArray else ()
-        self._dtype = found.dtype if type(found) is TracedArray else np.dtype(_number_type(found))
+        self._dtype = found.dtype if type(found) is TracedArray else np.dtype(number_type(found))
         self._array: Any = None
         self._stand_in = GrowingList("a list that a loop appends to")
 
@@ -93,10 +85,10 @@ class AppendedList:
     def store(self, region: Region, index: TracedNumber) -> Storage | None:
         """Stores the appended value. Returns its memory; ``None`` for scalars and numbers."""
         appended = list(self._stand_in.added)
-        value = _value_of(appended)
-        if value is None or len(appended) != self.count or _type_of(value) != self._like:
+        value = value_of(appended)
+        if value is None or len(appended) != self.count or type_of(value) != self._like:
             raise Failure("it appends other things to a list in each iteration")
-        if _is_number(appended[0]) != (self._item is None):
+        if is_number(appended[0]) != (self._item is None):
             raise Failure("it appends other things to a list in each iteration")
         has_arrays = self._item is not None and not self._item.scalar
         storage = value.storage if has_arrays else None
@@ -121,19 +113,19 @@ class AppendedList:
         self.items.extend(rows_of_storage(storage, length * self.count, self._item))
 
 
-def _is_number(x: Any) -> bool:
+def is_number(x: Any) -> bool:
     return type(x) is TracedNumber or type(x) in _NUMBERS
 
 
-def _number_type(x: Any) -> type:
+def number_type(x: Any) -> type:
     kind: type = x.proxy.python_type if type(x) is TracedNumber else type(x)
     return kind
 
 
-def _value_of(appended: list[Any]) -> Any:
+def value_of(appended: list[Any]) -> Any:
     """The appended value as one array or number; ``None`` if there is none."""
     one = appended[0] if len(appended) == 1 else array_of_rows(appended, least=2)
-    if _is_number(one):
+    if is_number(one):
         return None if type(one) is int and abs(one) >> 63 else one
     if type(one) is not TracedArray or type(one.storage) is not Storage or one.library is not NUMPY:
         return None
@@ -146,9 +138,9 @@ def _value_of(appended: list[Any]) -> Any:
     return one
 
 
-def _type_of(x: Any) -> Any:
+def type_of(x: Any) -> Any:
     """A key that is equal for values that fit into one array."""
-    if _is_number(x):
-        return _number_type(x)
+    if is_number(x):
+        return number_type(x)
     value = x.__tnp_value__()
     return value.shape, value.dtype, value.scalar

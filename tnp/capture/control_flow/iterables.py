@@ -18,9 +18,9 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
-from tnp.capture.objects.row_list import RepeatedList, RowList, is_repeated
+from tnp.capture.objects.row_list import ListStandIn, is_repeated
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import intervals, prims
+from tnp.core import intervals, prims, symbols
 from tnp.core.errors import NeedsEager
 
 __all__ = [
@@ -88,6 +88,8 @@ class Iterations:
         #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
         self._iterator: Iterator[Any] | None = None
         self._is_used_up = False
+        #: the list that it runs over, if a stand-in stands for that
+        self.over: ListStandIn | None = None
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""
@@ -118,6 +120,15 @@ class Iterations:
             x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)
         ]
         return len(range(*counts))
+
+    def most(self) -> Count | None:
+        """How many iterations there are at most; ``None`` if nobody knows."""
+        low, high = self.interval()
+        if low is not None and high is not None and type(self.step) is int:
+            return max(0, (high - low) // abs(self.step) + 1)
+        starts_at = self.start if type(self.start) is int else intervals.bounds(self.start.proxy)[0]
+        is_size = type(self.stop) is TracedNumber and symbols.is_symbol(self.stop.proxy)
+        return self.stop if is_size and self.step == 1 and starts_at is not None and starts_at >= 0 else None
 
     def interval(self) -> tuple[int | None, int | None]:
         """The least and the largest position, as far as they are known."""
@@ -175,10 +186,10 @@ def iterations_of(x: Any) -> Iterations | None:
     kind = type(x)
     if kind is Iterations:
         return None if x.is_begun else x
-    if kind is RowList:
-        return iterations_of(x.rows)
-    if kind is RepeatedList:
-        return Iterations(0, x.times, 1, lambda i: x.item)
+    if isinstance(x, ListStandIn):
+        made = Iterations(0, x.length(), 1, x.by_position())
+        made.over = x
+        return made
     if kind is range or kind is TracedRange:
         return Iterations(x.start, x.stop, x.step, lambda i: i)
     if (kind is list or kind is tuple) and is_repeated(x):
@@ -244,7 +255,7 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """``zip(*xs)``; of sequences of different lengths as long as the shortest."""
     found = [_counted_from_zero(x) for x in xs]
-    if strict or not found or any(r is None or not is_known(r.stop) for r in found):
+    if strict or not found or any(r is None for r in found):
         return builtins.zip(*xs, strict=strict)
     iterations = [r for r in found if r is not None]
     use_up(*xs)
@@ -265,7 +276,9 @@ def _less(n: Count, m: Count) -> Count:
     """The lesser of two lengths; which that is, the trace depends on, unless they are one."""
     if type(n) is type(m) is TracedNumber and n.proxy.name == m.proxy.name:
         return n
-    return n if n <= m else m
+    if is_known(n) and is_known(m):
+        return n if n <= m else m
+    return active.current().runtime.call(min, n, m)
 
 
 def ndindex_(*shape: Any) -> Any:

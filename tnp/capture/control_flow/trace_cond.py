@@ -120,7 +120,7 @@ class Branch(Trial):
             except Retrace as found:
                 if at:
                     r.undo()
-                    raise Retrace(region, found.storage) if found.region is r else found from None
+                    raise Retrace(region, found.storage, found.uses) if found.region is r else found from None
                 raise
             except BaseException:
                 if at:
@@ -143,6 +143,7 @@ class Branch(Trial):
         self.commit({k: proxies[k] for k in written})
         for name, (parts, make) in merged.items():
             self.variables[name] = make(*new[: len(parts)])
+            self.variables.bound(name, new[0])
             del new[: len(parts)]
         return code(*new) if callable(code) else code
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.appended_lists import AppendedList, grown_lists
+from tnp.capture.control_flow.appended_lists import AppendedList
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
@@ -28,6 +28,7 @@ from tnp.capture.speculation.trials import (
     Failure,
     Returned,
     Trial,
+    grown_lists,
     is_same_array,
     is_unknown,
     ways_of,
@@ -229,6 +230,8 @@ class Loop(Trial):
             )  # fmt: skip
             if made is not None and self.assumes and type(value) is int and name not in self.counting:
                 made[1].low = made[1].bound = value
+            elif made is not None:
+                self.variables.bound(name, made[1])
             if made is not None:
                 inits[name], carried[name], entries[name] = made
                 if type(value) is TracedArray and value.storage.writable and type(entries[name]) is TracedArray:
@@ -261,6 +264,7 @@ class Loop(Trial):
         self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
         holders = [self._holders(storage, handles) for storage in appended]
+        kept = [(use.list, self._holders(s, handles)) for use in region.list_uses() for s, _ in use.arrays]
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
@@ -276,7 +280,14 @@ class Loop(Trial):
         )  # fmt: skip
         for one, names in zip(self.appended.values(), holders):
             one.extend([self.variables[n].storage for n in names])
+        for one, names in kept:
+            one.share([self.variables[n].storage for n in names])
         return left
+
+    def describe(self, region: Region) -> None:
+        region.is_loop = True
+        region.times = None if self.iterations is None else self.iterations.most()
+        region.over = None if self.iterations is None else self.iterations.over
 
     def _holders(self, storage: Storage | None, handles: dict[str, TracedArray | None]) -> list[str]:
         """The variables that are bound to the array at the end of an iteration that it appended to a list."""
@@ -297,6 +308,7 @@ class Loop(Trial):
                 one.stand_in(region, begins=False)
             self.tracer.repeats //= self._repeats
         if self.appended and code is not None and code is not CONTINUE:
+            self.count_items([one.items for one in self.appended.values()])
             raise Failure("it appends to a list, and may be left early")
         stored = [one.store(region, index) for one in self.appended.values()]
         memory = [id(s) for s in stored if s is not None]
@@ -317,6 +329,7 @@ class Loop(Trial):
         for items, added in grown_lists(region):
             is_fixed = id(items) in self.appended or id(items) in region.contents.fixed
             if self.iterations is None or not self.iterations.known or self.times > 1 or is_fixed:
+                self.count_items([items])
                 raise Failure("it changes a list, a dict or an object")
             self.appended[id(items)] = AppendedList(items, added, self.iterations)
             raise Retrace(region)

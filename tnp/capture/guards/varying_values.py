@@ -19,7 +19,7 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.core.symbols import LEAST
 
-__all__ = ["ReadsVarying", "VaryingValues", "is_of_call", "mark_dynamic"]
+__all__ = ["CountsItems", "ReadsVarying", "VaryingValues", "is_of_call", "mark_dynamic"]
 
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
@@ -67,6 +67,24 @@ class ReadsVarying(NeedsEager):
         super().__init__(f"it reads {description}, which varies")
         self.description = description
 
+    def teach(self, varying: VaryingValues) -> bool:
+        """Has the next trace do without that. Returns whether it would be another trace."""
+        if varying.is_specialized(self.description):
+            return False
+        varying.specialize(self.description, None)
+        return True
+
+
+class CountsItems(ReadsVarying):
+    """Raised where a loop appends to a list, made by the program, as often as values say: it is traced again, with a list of which only the
+    running program knows the length."""
+
+    def teach(self, varying: VaryingValues) -> bool:
+        if self.description in varying.counted or varying.is_specialized(self.description):
+            return False
+        varying.counted.add(self.description)
+        return True
+
 
 class VaryingValues:
     """The sizes and other values that calls of one kind were traced with, by their descriptions."""
@@ -82,6 +100,10 @@ class VaryingValues:
         self.late: set[str] = set()
         #: the lists that it appends to, and does not read
         self.growing: set[str] = set()
+        #: the lists, by where the program makes them, of which only the running program knows the length
+        self.counted: set[str] = set()
+        #: those of them that the present trace has made
+        self.counting: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
@@ -171,6 +193,10 @@ class VaryingValues:
         if differs:
             self._have_varied.add(key)
         return is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
+
+    def is_counted(self, name: str) -> bool:
+        """Whether only the running program knows the length of a list that the program makes."""
+        return name in self.counted and not self.is_specialized(name)
 
     def is_specialized(self, name: str) -> bool:
         """Whether a whole value is taken for one that does not vary."""

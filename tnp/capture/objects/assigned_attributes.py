@@ -9,7 +9,7 @@ from typing import Any
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
 from tnp.capture.objects.twins import MISSING, class_attribute, instance_attribute, user_method
 from tnp.capture.rewrite.code_origin import is_followed
-from tnp.capture.tracing.outer_names import OuterName
+from tnp.capture.tracing.outer_names import Binding
 from tnp.core.errors import NeedsEager
 
 __all__ = ["UNBOUND", "Attribute", "dictionaries_of", "is_variable"]
@@ -33,14 +33,14 @@ class Attribute:
         self.owner, self.name = owner, name
 
     def __str__(self) -> str:
-        if type(self.owner) is OuterName:
-            return f"the name {self.owner}"
+        if isinstance(self.owner, Binding):
+            return str(self.owner)
         return f"{type(self.owner).__name__}.{self.name}"
 
     def get(self) -> Any:
         """What the object itself has. ``UNBOUND`` if that is nothing, or nothing that is traced: the class may have code for it."""
         owner, name = self.owner, self.name
-        if type(owner) is OuterName:
+        if isinstance(owner, Binding):
             return owner.known(UNBOUND)
         if not is_shadow(owner):
             return _of_instance(owner, name)
@@ -56,7 +56,7 @@ class Attribute:
 
     def set(self, value: Any) -> None:
         """Puts ``value`` there, past all code of the class."""
-        if type(self.owner) is OuterName:
+        if isinstance(self.owner, Binding):
             self.owner.put(value, UNBOUND)
         elif is_shadow(self.owner):
             self._set_of_shadow(value)

@@ -14,7 +14,7 @@ from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.row_list import RepeatedList, RowList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
 from tnp.capture.rewrite.code_origin import is_followed
@@ -80,7 +80,7 @@ def type_(x: Any, *rest: Any) -> Any:
         return type(x, *rest)
     if type(x) is TracedEither:
         x = x.settled()
-    if type(x) in (GrowingList, RowList, RepeatedList):
+    if isinstance(x, (GrowingList, ListStandIn)):
         return list
     if type(x) in _STAND_INS:
         return x.__class__

@@ -1,9 +1,9 @@
-"""A list of the caller's, of arrays of one kind, that is long or whose length varies: the program reads the rows of one array that has
-them all.
+"""Stand-ins for lists whose items the program does not have one by one.
 
-The prologue makes that array at each call. Loops over the list, its items, slices and length, and functions that take it for an array
-are compiled so. Any other use is traced again, with each array as an input, as is a program that writes to an array, which may be
-one of the list.
+A :class:`RowList` stands for a list of the caller's, of arrays of one kind, that is long or whose length varies: the program reads the
+rows of one array that has them all. The prologue makes that array at each call. Loops over the list, its items, slices and length,
+and functions that take it for an array are compiled so. Any other use is traced again, with each array as an input, as is a program
+that writes to an array, which may be one of the list.
 """
 
 from __future__ import annotations
@@ -19,15 +19,58 @@ from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
 
-__all__ = ["RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
+__all__ = ["ListStandIn", "RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
 
 
-class RowList(list[Any]):
-    """Stands for a list, called ``description``; ``rows`` is the traced array of its arrays."""
+class ListStandIn(list[Any]):
+    """Stands for a list, called ``description``. Uses that a class does not define raise :class:`ReadsVarying`."""
 
-    def __init__(self, description: str, rows: Any) -> None:
+    def __init__(self, description: str) -> None:
         super().__init__()
         self.description = description
+
+    def length(self) -> Any:
+        """How many items the list has."""
+        raise ReadsVarying(self.description)
+
+    def by_position(self) -> Callable[[Any], Any]:
+        """A function from positions to items, for loops over the list."""
+        raise ReadsVarying(self.description)
+
+    def is_filled(self) -> Any:
+        """Whether the list has items."""
+        raise ReadsVarying(self.description)
+
+    def as_array(self, *, filled: bool = False) -> Any:
+        """The array that NumPy makes of the list; with ``filled``, the call runs eagerly if the list is empty."""
+        raise ReadsVarying(self.description)
+
+    def as_subscript(self) -> Any:
+        """The array of indices that NumPy takes it for."""
+        raise ReadsVarying(self.description)
+
+    def joined(self, function: Any) -> Any:
+        """What ``function``, which joins arrays, makes of the items."""
+        raise ReadsVarying(self.description)
+
+    def as_item(self, x: Any) -> Any:
+        """An element of :meth:`as_array`, or a result of one, as what an item is."""
+        raise ReadsVarying(self.description)
+
+    def as_result(self, output: Callable[[Any], Any]) -> Any:
+        """What the program returns for the list; ``output`` gives that of an item."""
+        raise ReadsVarying(self.description)
+
+    def held(self) -> list[Any]:
+        """The objects in the list."""
+        return []
+
+
+class RowList(ListStandIn):
+    """``rows`` is the traced array of the arrays of the list."""
+
+    def __init__(self, description: str, rows: Any) -> None:
+        super().__init__(description)
         self.rows = rows
 
     def __getitem__(self, key: Any) -> Any:
@@ -36,6 +79,12 @@ class RowList(list[Any]):
         if isinstance(key, int) and not isinstance(key, bool):
             return self.rows[key]
         raise ReadsVarying(self.description)
+
+    def length(self) -> Any:
+        return self.rows.shape[0]
+
+    def by_position(self) -> Callable[[Any], Any]:
+        return lambda i: self.rows[i]
 
     def given_to(self, function: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What ``function`` gives of the list and other arguments, made by ``call(function, args, kwargs)`` of the rows."""
@@ -49,13 +98,22 @@ class RowList(list[Any]):
         return made if function is np.stack else made.reshape((n * m, *rest))
 
 
-class RepeatedList(list[Any]):
+class RepeatedList(ListStandIn):
     """Stands for ``[item] * times``, of a size that varies from call to call. Where the program does more with it than to take items and
     to run over it, it is traced again, for that very size."""
 
     def __init__(self, description: str, item: Any, times: Any) -> None:
-        super().__init__()
-        self.description, self.item, self.times = description, item, times
+        super().__init__(description)
+        self.item, self.times = item, times
+
+    def length(self) -> Any:
+        return self.times
+
+    def by_position(self) -> Callable[[Any], Any]:
+        return lambda i: self.item
+
+    def held(self) -> list[Any]:
+        return [self.item]
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int and -self.times <= key < self.times:

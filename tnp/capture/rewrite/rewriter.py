@@ -187,6 +187,15 @@ class _Rewriter(Transformer):
             parts.append(value)
         return self._hook(hook, node, *parts)
 
+    def visit_List(self, node: ast.List) -> ast.AST:
+        """A new list may become one whose items the program counts. Those of items that are not assigned to a name rarely are."""
+        self.generic_visit(node)
+        return self._new_list(node) if isinstance(node.ctx, ast.Load) and not node.elts else node
+
+    def _new_list(self, node: ast.List) -> ast.Call:
+        places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
+        return self._hook("new_list", node, node, *places)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """A text that is passed on may be made at each call. One of calls is left: they may change what was written before."""
         is_plain = not any(isinstance(n, _CHANGING) for n in walk(node.values))
@@ -250,6 +259,8 @@ class _Rewriter(Transformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
+        if isinstance(node.value, ast.List) and not any(isinstance(x, ast.Starred) for x in node.value.elts):
+            node.value = self._new_list(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
             key = _key_expression(target.slice)

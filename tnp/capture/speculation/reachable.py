@@ -12,7 +12,7 @@ from typing import Any
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
 from tnp.capture.objects.growing_list import GrowingList
-from tnp.capture.objects.row_list import RepeatedList, RowList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import attributes_of, is_plain_object, is_shadow
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 
@@ -62,11 +62,10 @@ class Reachable:
         if kind is GrowingList:
             self.growing.append(x)
             return self._items(x.added, list)
-        if kind is RowList:
-            return []
-        if kind is RepeatedList:
-            self.fixed.add(id(x.item))
-            return [x.item]
+        if isinstance(x, ListStandIn):
+            items = x.held()
+            self.fixed.update(map(id, items))
+            return items
         if is_shadow(x):
             return [v for d in dictionaries_of((x,)) for v in d.values()]
         items = self._replaceable(x, kind)

@@ -8,30 +8,59 @@ inputs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import CellType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.speculation.reachable import Reachable
-from tnp.capture.tracing.outer_names import OuterName
+from tnp.capture.tracing.outer_names import Binding
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["UNBOUND", "Region", "Retrace", "Variables"]
+__all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
+
+
+class Growing(Protocol):
+    """A list that the program makes, whose items are in memory that loops and branches write to."""
+
+    def state(self) -> Any:
+        """What :meth:`restore` puts back."""
+
+    def restore(self, state: Any) -> None: ...
+
+    def make_room(self, uses: Sequence[ListUse]) -> None:
+        """Has memory for what ``uses`` append. Called before the region is opened in which they do."""
+
+    def share(self, holders: Sequence[Storage]) -> None:
+        """Says that ``holders`` may be the memory of an item."""
+
+
+@dataclass(frozen=True)
+class ListUse:
+    """An operation that appends to a list: as often as the product of ``times`` says, at most (``None``: nobody knows). ``arrays`` are
+    the appended ones, with the version of each."""
+
+    list: Growing
+    times: tuple[Any, ...]
+    arrays: tuple[tuple[Storage, int], ...] = ()
 
 
 class Retrace(BaseException):
-    """Raised where a region writes to a storage, or assigns attributes, that it does not carry yet. It is traced again."""
+    """Raised where a region writes to a storage, or assigns attributes, that it does not carry yet, or appends to a list that has no room
+    (``uses``). It is traced again."""
 
-    def __init__(self, region: Region, storage: Storage | None = None) -> None:
+    def __init__(self, region: Region, storage: Storage | None = None, uses: Sequence[ListUse] = ()) -> None:
         super().__init__("a storage is written" if storage is not None else "attributes are assigned")
         self.region = region
         self.storage = storage
+        self.uses = uses
 
 
 class Variables:
@@ -51,6 +80,12 @@ class Variables:
             name += "'"
         self.attributes[name] = attribute
         return name
+
+    def bound(self, name: str, number: Any) -> None:
+        """Says of a number that stands for a variable what is known of all its values."""
+        attribute = self.attributes.get(name)
+        if attribute is not None and isinstance(attribute.owner, Binding) and isinstance(number, NumberProxy):
+            number.low, number.bound = attribute.owner.interval
 
     def has(self, owner: Any, name: str) -> bool:
         """Whether an attribute is one of the variables."""
@@ -109,6 +144,11 @@ class Region:
         self._modes = tracer.modes()
         self._is_open = False
         self._outer_length = len(tracer.trace.statements)
+        #: how often it runs, at most (``None``: nobody knows); whether that is for a loop; and the list that this runs over
+        self.times: Any = 1
+        self.is_loop = False
+        self.over: Any = None
+        self._list_uses = len(tracer.list_uses)
 
     def writes(self, storage: Storage) -> None:
         """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""
@@ -119,7 +159,8 @@ class Region:
         """Called before an attribute gets another value. If the region does not carry it, it is traced again when it has ended."""
         if self.variables.has(owner, name) or any(a.owner is owner and a.name == name for a, _ in self.assigned):
             return
-        if type(owner) is OuterName or is_shadow(owner) or self.contents.reaches(owner):  # or it was made here
+        is_binding = isinstance(owner, Binding) and owner.serial < self.serial
+        if is_binding or is_shadow(owner) or self.contents.reaches(owner):  # or it was made here
             attribute = Attribute(owner, name)
             self.assigned.append((attribute, attribute.get()))
 
@@ -191,6 +232,7 @@ class Region:
             attribute.set(value)
         self.restore_variables()
         self.contents.restore()
+        del tracer.list_uses[self._list_uses :]
         for container in tracer.inputs.containers[self._lifted_before :]:
             container.restore()
 
@@ -203,6 +245,15 @@ class Region:
     def turns_modes(self) -> bool:
         """Whether a library's modes are not what they were at the region's beginning."""
         return bool(self.tracer.modes() != self._modes)
+
+    def retraced(self, uses: Sequence[ListUse]) -> Retrace:
+        """What to raise where a list has no room for ``uses``."""
+        return Retrace(self, uses=uses)
+
+    def list_uses(self) -> list[ListUse]:
+        """What it has appended to lists of which the program counts the items."""
+        found: list[ListUse] = self.tracer.list_uses[self._list_uses :]
+        return found
 
     def restore_variables(self) -> None:
         """Binds the program's variables to what they were bound to before."""

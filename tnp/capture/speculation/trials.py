@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tnp.capture import active
-from tnp.capture.speculation.regions import Region, Retrace, Variables
+from tnp.capture.guards.varying_values import CountsItems
+from tnp.capture.speculation.regions import Growing, ListUse, Region, Retrace, Variables
 from tnp.capture.tracing.scalar_kind import condition_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
@@ -31,6 +32,7 @@ __all__ = [
     "Returning",
     "Trial",
     "blocks_at_returns",
+    "grown_lists",
     "is_same_array",
     "is_same_constant",
     "is_unknown",
@@ -173,11 +175,24 @@ class Trial:
             if type(value) is TracedArray and not value.scalar and type(value.storage) is Storage:
                 self.storages[id(value.storage)] = value.storage
         self.stores = set(stores)
+        #: by ``id``, the lists of which the program counts the items: what is appended to each, and its state before
+        self.lists: dict[int, tuple[Growing, Sequence[ListUse], Any]] = {}
 
     def attempt(self) -> Any:
         """What :meth:`once` gives. Raises :class:`Failure`, with everything as before, if it cannot be done."""
+        try:
+            return self._attempted()
+        except BaseException:
+            for one, _, state in self.lists.values():
+                one.restore(state)
+            raise
+
+    def _attempted(self) -> Any:
+        for one, uses, _ in self.lists.values():
+            one.make_room(uses)
         for _ in range(MAX_TRACES):
             region = Region(self.tracer, self.variables)
+            self.describe(region)
             try:
                 if region.contents.too_many:
                     raise Failure("it can reach large lists or dicts")
@@ -189,6 +204,8 @@ class Trial:
                     raise
                 if found.storage is not None:
                     self.storages[id(found.storage)] = found.storage
+                if found.uses:
+                    self._make_room(found.uses)
                 self._carry_assigned(region)
             except Failure:
                 region.undo()
@@ -196,6 +213,8 @@ class Trial:
                     raise
             except NeedsEager as reason:
                 region.undo()
+                if isinstance(reason, CountsItems):
+                    raise
                 if not self._carry_assigned(region):
                     raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
             except Exception as error:
@@ -213,6 +232,19 @@ class Trial:
 
     def once(self, region: Region) -> Any:
         raise NotImplementedError
+
+    def describe(self, region: Region) -> None:
+        """Says of a new region how often it runs."""
+
+    def _make_room(self, uses: Sequence[ListUse]) -> None:
+        """Has the list of ``uses`` make room for them, before the next attempt."""
+        one = uses[0].list
+        _, _, state = self.lists.get(id(one), (one, (), None))
+        if state is None:
+            state = one.state()
+        one.restore(state)
+        self.lists[id(one)] = one, uses, state
+        one.make_room(uses)
 
     def _carry_assigned(self, region: Region) -> bool:
         """Makes the attributes that a region assigned variables. Returns whether there are some: it may have failed since it read
@@ -259,9 +291,18 @@ class Trial:
         if region.assigned:
             raise Retrace(region)
         if region.changes_containers():
+            if any(r.is_loop for r in self.tracer.regions):
+                self.count_items([items for items, _ in grown_lists(region)])
             raise Failure("it changes a list, a dict or an object")
         if region.turns_modes():
             raise Failure("it turns a mode of a library on or off")
+
+    def count_items(self, lists: Sequence[list[Any]]) -> None:
+        """Raises :class:`CountsItems` for a list that a loop appends to, if the program made it and can count its items."""
+        for items in lists:
+            _, made_at = self.tracer.lists.get(id(items), (None, ""))
+            if made_at and not self.tracer.inputs.prologue.varying.is_specialized(made_at):
+                raise CountsItems(made_at)
 
     def commit(self, written: dict[int, TensorProxy]) -> None:
         """Gives storages the values that the operation left in them, in their memory at once: it may raise after it wrote some."""
@@ -269,6 +310,13 @@ class Trial:
             self.storages[key].replace(proxy)
         if not self.trace.writes_last:
             self.tracer.flush()
+
+
+def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The lists that the body of ``region`` has appended to, and what it has appended."""
+    for now, before in region.contents.found:
+        if type(now) is list and len(now) > len(before) and all(a is b for a, b in zip(now, before)):
+            yield now, now[len(before) :]
 
 
 def is_same_array(a: Any, b: TracedArray) -> bool:

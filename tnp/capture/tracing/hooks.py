@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.counted_lists import new_list
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
 from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
@@ -125,6 +126,14 @@ class Runtime(ControlFlow):
     def outer(self, name: str) -> OuterName:
         """A global or closure name that the function assigns."""
         return outer_name(active.running(), self, name)
+
+    def new_list(self, items: list[Any], line: int, column: int) -> list[Any]:
+        """A list that the function has just made, at a place of its code."""
+        tracer = active.running()
+        if tracer is None or not tracer.rolls:
+            return items
+        code = self.function.__code__
+        return new_list(items, f"the list made in {code.co_name}, {code.co_filename}:{line}:{column}")
 
     attribute = staticmethod(attribute)
     owner = staticmethod(check_owner)

@@ -19,14 +19,32 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.hooks import Runtime
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["OuterName", "assigned_names", "assigned_value", "outer_name"]
+__all__ = ["Binding", "OuterName", "assigned_names", "assigned_value", "outer_name"]
 
 _MISSING = object()
 #: kinds of values that are the same if they are equal
 _CONSTANTS = (str, bytes, type(None), bool, int)
 
 
-class OuterName:
+class Binding:
+    """What holds a value of the program under a name of its own, and may be given another in a loop or a branch."""
+
+    __slots__ = ()
+    #: tells which of two was made first, as that of a storage does
+    serial = -1
+    #: between what its value surely lies
+    interval: tuple[int | None, int | None] = (None, None)
+
+    def known(self, nothing: Any) -> Any:
+        """What it is bound to; ``nothing`` if that is not traced, or nothing is."""
+        raise NotImplementedError
+
+    def put(self, value: Any, nothing: Any) -> None:
+        """Binds it, in a loop or a branch on trial; ``nothing`` says that it is bound to what it was outside."""
+        raise NotImplementedError
+
+
+class OuterName(Binding):
     """A global name of the module with the dictionary ``holder``, or the closure name of the cell ``holder``."""
 
     __slots__ = ("_first", "_now", "_runtime", "holder", "name")
@@ -38,7 +56,7 @@ class OuterName:
         self._now: Any = _MISSING
 
     def __str__(self) -> str:
-        return self.name
+        return f"the name {self.name}"
 
     def _real(self) -> Any:
         """What is bound to the name outside of the trace."""
@@ -74,14 +92,12 @@ class OuterName:
             self.holder.cell_contents = value
 
     def known(self, nothing: Any) -> Any:
-        """What it is bound to; ``nothing`` if that is not traced, or nothing is."""
         try:
             return self.value
         except (NameError, NeedsEager):
             return nothing
 
     def put(self, value: Any, nothing: Any) -> None:
-        """Binds the name, in a loop or a branch on trial; ``nothing`` says that it is bound to what it was outside."""
         self._now = _MISSING if value is nothing or value is self._first else value
 
     def is_assigned(self) -> bool:

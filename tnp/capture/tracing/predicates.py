@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.capture.objects.row_list import RepeatedList, RowList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import intervals, sizes, symbols
@@ -28,7 +28,7 @@ PLAIN = frozenset(
 )
 
 
-_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither, RowList, RepeatedList)
+_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither)
 
 
 def is_traced(x: Any) -> bool:
@@ -37,7 +37,7 @@ def is_traced(x: Any) -> bool:
     if kind in _TRACED:
         return True
     if kind in (list, tuple) or isinstance(x, (list, tuple)):
-        return any(is_traced(y) for y in x)
+        return isinstance(x, ListStandIn) or any(is_traced(y) for y in x)
     if kind is dict:
         return any(is_traced(y) for y in x.values())
     if kind is slice:

@@ -27,7 +27,7 @@ from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
-from tnp.capture.objects.row_list import RepeatedList, RowList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
@@ -48,8 +48,8 @@ def _fold(comparison: str) -> Callable[..., Any]:
     def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
         builtin = builtins.max if comparison == "gt" else builtins.min
         keywords = {} if default is _MISSING else {"default": default}
-        rows = _rows(xs[0]) if len(xs) == 1 else None
-        if key is None and is_long(rows, "biuf"):
+        rows = _rows(xs[0], filled=True) if len(xs) == 1 else None
+        if key is None and ((len(xs) == 1 and isinstance(xs[0], ListStandIn)) or is_long(rows, "biuf")):
             return _as_item(largest(rows, comparison), xs[0])
         items = list(xs[0]) if len(xs) == 1 else list(xs)
         if key is not None or not items:
@@ -78,20 +78,25 @@ def _same_kind(x: Any, y: Any) -> bool:
     return scalars and bool(x.dtype == y.dtype)
 
 
-def _rows(items: Any) -> Any:
-    """The array that has the items of a list as its rows, if a loop has made it so; else what is given."""
+def _rows(items: Any, *, filled: bool = False) -> Any:
+    """The array that has the items of a list as its rows, if a loop has made it so; else what is given. With ``filled``, the call runs
+    eagerly where nothing is in a list of which only the running program knows the length."""
+    if isinstance(items, ListStandIn):
+        return items.as_array(filled=filled)
     rows = array_of_rows(items) if type(items) is list else None
     return items if rows is None else rows
 
 
 def _as_item(x: Any, items: Any) -> Any:
     """A scalar made of the items of a list; a number if they are numbers."""
+    if isinstance(items, ListStandIn):
+        return items.as_item(x)
     return x.item() if type(items) is list and type(items[0]) is TracedNumber else x
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
-    rows = _rows(items)
-    if type(start) is int and start == 0 and is_long(rows, "biufc", dims=64):
+    rows = _rows(items, filled=True)
+    if type(start) is int and start == 0 and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
         return _as_item(total(rows), items)
     found = start
     for x in items:
@@ -101,19 +106,17 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
 
 def _any(items: Any, /) -> Any:
     rows = _rows(items)
-    return truth(rows, np.any) if is_long(rows, "biufc") else any(items)
+    return truth(rows, np.any) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else any(items)
 
 
 def _all(items: Any, /) -> Any:
     rows = _rows(items)
-    return truth(rows, np.all) if is_long(rows, "biufc") else all(items)
+    return truth(rows, np.all) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else all(items)
 
 
 def _len(x: Any) -> Any:
-    if type(x) is RowList:
-        return _len(x.rows)
-    if type(x) is RepeatedList:
-        return x.times
+    if isinstance(x, ListStandIn):
+        return x.length()
     if type(x) is TracedArray:
         if not x.shape_:
             raise TypeError("len() of unsized object")

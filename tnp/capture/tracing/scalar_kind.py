@@ -15,6 +15,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import scalar_of, scalar_or_number, select
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, languages, prims
 from tnp.core.errors import NeedsEager, NeedsValue
@@ -156,6 +157,8 @@ def _promotes_alike(kinds: Kinds, dtype: Any) -> bool:
 
 def condition_of(x: Any) -> Any:
     """``x``, of which only the truth matters, as a value of one kind."""
+    if isinstance(x, ListStandIn):
+        return x.is_filled()
     return x.scalar if type(x) is TracedEither else x
 
 

@@ -19,7 +19,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
-from tnp.capture.objects.row_list import RepeatedList
+from tnp.capture.objects.row_list import ListStandIn, RepeatedList
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
@@ -52,7 +52,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import VIEWS, Returns, Step
 
 if TYPE_CHECKING:
-    from tnp.capture.speculation.regions import Region
+    from tnp.capture.speculation.regions import ListUse, Region
 
 __all__ = [
     "Tracer",
@@ -137,6 +137,10 @@ class Tracer:
         self.reshaped: list[tuple[Storage, Storage]] = []
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
+        #: by ``id``, the lists that the program has made, and where it did
+        self.lists: dict[int, tuple[list[Any], str]] = {}
+        #: what appends to lists of which the program counts the items
+        self.list_uses: list[ListUse] = []
 
     def modes(self) -> Any:
         """What the program has turned on and off in a library at this point; ``None`` without one."""
@@ -171,6 +175,8 @@ class Tracer:
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither:
             return self.value(x.settled(), seen)
+        if isinstance(x, ListStandIn):
+            return self.value(x.as_array(), seen)
         if kind not in PLAIN and library_of_value(x) is not None:
             lifted = self.inputs.constant_of_library(x)
             return x if lifted is x else self.value(lifted, seen)
@@ -258,7 +264,7 @@ class Tracer:
             self.may_lose_stores = True  # of what SciPy warns, it computes itself
         if TracedNumber in kinds or list in kinds or kwargs:
             if self.catching and any(_may_refuse(b, (int, float, complex)) for b in self.trace.statements[start:]):
-                self._expects_no_error()
+                self.expects_no_error()
             if not may_raise and self.undoes_early(start):
                 self.raising += 1
                 try:
@@ -403,7 +409,7 @@ class Tracer:
     def before_raising(self) -> None:
         """Called before an operation that may raise when the program runs."""
         if self.catching:
-            self._expects_no_error()
+            self.expects_no_error()
         if not self.trace.writes_last:
             self.flush()
         if not self.may_lose_stores and self._has_stores():
@@ -411,9 +417,9 @@ class Tracer:
                 raise NeedsEager("it may raise after an attribute or an item was assigned")
             self.may_lose_stores = True
 
-    def _expects_no_error(self) -> None:
-        """Goes on with the body of a ``try`` in which an operation may raise when the program runs. If it does, the call runs eagerly, so
-        the program may do nothing before that cannot be done twice."""
+    def expects_no_error(self) -> None:
+        """Goes on with an operation that may raise when the program runs, in the body of a ``try`` or where eager does not. If it does, the
+        call runs eagerly, so the program may do nothing before that cannot be done twice."""
         if self.loses_no_stores or not self.inputs.prologue.may_catch:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True

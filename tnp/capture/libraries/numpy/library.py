@@ -22,7 +22,7 @@ from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_o
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
-from tnp.capture.objects.row_list import RowList
+from tnp.capture.objects.row_list import ListStandIn, RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
@@ -169,8 +169,12 @@ class NumpyLibrary(Operators, Subscripts):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
-        if args and type(args[0]) is RowList:
-            return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
+        if any(isinstance(a, ListStandIn) for a in args):
+            if type(args[0]) is RowList:
+                return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
+            if function in _OF_SEQUENCES and len(args) == 1 and not kwargs:
+                return args[0].joined(function)
+            args = tuple(a.as_array() if isinstance(a, ListStandIn) else a for a in args)
         if function in _JOINING and len(args) == 1 and not kwargs and type(args[0]) is list:
             rows = array_of_rows(args[0])
             if rows is not None and rows.ndim > 1:
@@ -209,6 +213,7 @@ class NumpyLibrary(Operators, Subscripts):
         return symbol is None or by_id[symbol.id].returns in VIEWS
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs = tuple(x.as_array() if isinstance(x, ListStandIn) else x for x in inputs)
         inputs, kwargs = self._own(tracer, self._with_rows(tracer, ufunc, inputs)), self._own(tracer, kwargs)
         if method == "__call__":
             kwargs = with_dtype_for_signature(ufunc, kwargs)

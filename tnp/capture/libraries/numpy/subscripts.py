@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.base import Library
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, is_fitting_mask
@@ -179,6 +180,8 @@ def _static_key(tracer: Tracer, key: Any, *, in_slice: bool = False) -> Any:
         return slice(*(_static_key(tracer, x, in_slice=True) for x in (key.start, key.stop, key.step)))
     if isinstance(key, np.integer) and kind is not TracedArray:
         return int(key)
+    if isinstance(key, ListStandIn):
+        return key.as_subscript()
     if is_shadow(key) and hasattr(kind, "__array__"):
         raise NeedsEager(f"it indexes an array with a {kind.__name__}, whose methods NumPy calls")
     return key

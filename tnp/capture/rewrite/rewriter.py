@@ -17,6 +17,7 @@ A user function is parsed once and compiled again with these changes. Line numbe
   ends; where it is bound by other statements than assignments, ``__tnp__.assigns("n")`` makes the call run eagerly;
 - ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take their
   lazily evaluated parts as functions, so that ``c`` and ``a`` may be run-time values;
+- list comprehensions become loops, see :mod:`~tnp.capture.rewrite.comprehensions`;
 - ``for``, ``while`` and ``if`` become hooks as well, see :mod:`~tnp.capture.rewrite.control_flow`.
 
 Each construct is one visitor method of :class:`_Rewriter`.
@@ -41,6 +42,7 @@ from tnp.capture.control_flow.definite_assignment import hook_unsure_names
 from tnp.capture.control_flow.liveness import PREFIX, own_nodes
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
+from tnp.capture.rewrite.comprehensions import COMPREHENSION, OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
 from tnp.runtime import disk_cache, locks
@@ -142,6 +144,11 @@ class _Rewriter(Transformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id == IF_BOUND:
             return self._hook("if_bound", node, *node.args)
+        if isinstance(node.func, ast.Name) and node.func.id.startswith(COMPREHENSION):
+            node.args = [self.visit(a) for a in node.args]
+            return node
+        if isinstance(node.func, ast.Name) and node.func.id == OF_ITEMS:
+            return self._hook("of_items", node, *(self.visit(a) for a in node.args))
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
             looks_at_caller = node.func.id != "super" and not (node.func.id in _ASK_OBJECTS and node.args)
             self.generic_visit(node)
@@ -572,6 +579,8 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     node = tree_of(f, private)
     if node is None:
         return None
+    if not isinstance(node, ast.Lambda):
+        node.body = Comprehensions(_FRAME_FUNCTIONS).block(node.body)
     names = _Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))

@@ -61,6 +61,8 @@ from tnp.core.symbol import Symbol, operation_of
 __all__ = ["Runtime", "rewritten"]
 
 _MISSING = object()
+#: functions of generators that are told their items
+_OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple)
 _NOTHING = nullcontext()
 
 
@@ -134,6 +136,13 @@ class Runtime(ControlFlow):
             return items
         code = self.function.__code__
         return new_list(items, f"the list made in {code.co_name}, {code.co_filename}:{line}:{column}")
+
+    def of_items(self, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any]) -> Any:
+        """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``."""
+        if active.running() is None or f not in _OF_ITEMS or type(f) not in (type, types.BuiltinFunctionType):
+            return self.call(f, lazy(over))
+        found = listed(over)
+        return found if f in (any, all, list) else self.call(f, found)
 
     attribute = staticmethod(attribute)
     owner = staticmethod(check_owner)

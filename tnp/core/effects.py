@@ -37,8 +37,13 @@ def _acts(b: BoundSymbol, own: set[str]) -> bool:
         if b.args[1].name not in own:
             return True
     elif is_control_flow(b):
-        own.update(p.name for p, init in carried_with_inits(b) if isinstance(init, Proxy) and init.name in own)
-        return any(_any_acts(body.bound_symbols, own) for body in bodies_of(b))
+        carried = carried_with_inits(b)
+        bodies = bodies_of(b)
+        own.update(p.name for p, init in carried if isinstance(init, Proxy) and init.name in own)
+        for body in bodies:  # a branch has other names for what it writes than for what it leaves
+            inside = body.args[len(body.args) - len(carried) :] if carried else ()
+            own.update(p.name for p, (_, x) in zip(inside, carried) if isinstance(x, Proxy) and x.name in own)
+        return any(_any_acts(body.bound_symbols, own) for body in bodies)
     elif OpTags.EFFECT in b.operation.tags or OpTags.RANDOM in b.operation.tags:
         return True
     elif b.subsymbols:

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.appended_lists import is_number, number_type, type_of, value_of
+from tnp.capture.control_flow.appended_lists import value_of
+from tnp.capture.control_flow.item_parts import Part, RowsOfParts, appended_memory, parts_of_item
 from tnp.capture.guards.varying_values import ReadsVarying
-from tnp.capture.libraries.numpy.list_of_rows import Rows
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.speculation.regions import ListUse
 from tnp.capture.tracing.outer_names import Binding
 from tnp.capture.tracing.output_aliasing import mark_shared
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
 from tnp.core import prims
@@ -31,6 +32,8 @@ __all__ = ["CountedList", "new_list"]
 
 #: bytes of the items of a list for which there is room where nobody knows how many there will be, and at most
 ROOM, MOST_ROOM = 1 << 22, 1 << 28
+#: items for which there is room at least
+LEAST_ROOM = 16
 #: rows that are never filled: an index of the next item is in bounds whatever the count is
 SPARE = 1
 
@@ -62,7 +65,7 @@ class _Count(Binding):
         return self.list.serial
 
     @property
-    def interval(self) -> tuple[int | None, int | None]:  # type: ignore[override]
+    def interval(self) -> tuple[int | None, int | None]:  # type: ignore[override]  # it depends on the list
         capacity = self.list.capacity
         return 0, capacity if type(capacity) is int else None
 
@@ -74,8 +77,7 @@ class _Count(Binding):
 
 
 class CountedList(ListStandIn):
-    """Before a loop appends to it, it has its ``items``. From then on ``columns`` have them, the first ``count`` rows: one array, or
-    one for each part of items that are tuples or lists.
+    """Before a loop appends to it, it has its ``items``. From then on the rows of its ``parts`` have them, the first ``count``.
 
     It has many methods: those of a list.
     """
@@ -85,26 +87,31 @@ class CountedList(ListStandIn):
         self.items = items
         self.serial = next(serials)
         self.count: Any = 0
-        self.columns: tuple[TracedArray, ...] = ()
+        self.parts: tuple[Part, ...] = ()
+        #: the class of the items if they have parts
+        self.together: type | None = None
         #: for how many items there is room; whether there may be more
         self.capacity: Any = 0
         self.may_overflow = False
-        #: how often it may be appended to, at most
-        self._planned: tuple[ListUse, ...] = ()
-        #: the class of the items if they have parts, and a key and an example of each part
-        self._together: type | None = None
-        self._kinds: tuple[Any, ...] = ()
-        self._parts: tuple[Any, ...] = ()
+        #: what the parts are to be that must hold other values, too
+        self._wanted: tuple[Part, ...] = ()
+        #: how many items it began with, at most, and how many operations that append to it there is room for
+        self._base: Any = 0
+        self._planned = 0
         self._counter = _Count(self)
         #: lists that were appended, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
         #: stands for the memory of the items
         self._memory: Storage | None = None
 
+    @property
+    def is_counted(self) -> bool:
+        return bool(self.parts)
+
     # Room
 
     def state(self) -> Any:
-        names = ("count", "columns", "capacity", "may_overflow", "_planned", "_together", "_kinds", "_parts", "_memory")
+        names = ("count", "parts", "together", "capacity", "may_overflow", "_base", "_planned", "_memory")
         return {name: getattr(self, name) for name in names}, list(self.items), list(self._given)
 
     def restore(self, state: Any) -> None:
@@ -113,32 +120,29 @@ class CountedList(ListStandIn):
             setattr(self, name, value)
 
     def make_room(self, uses: Sequence[ListUse]) -> None:
-        items, before = self.items, self.columns
-        is_new = not before
-        if is_new:
-            self._take_kind(items[0] if items else self._example)
-            if any(self._kind_of(x)[1] != self._kinds for x in items):
-                raise self._refusal()
-        self._planned = tuple(uses)
-        width = max(
-            1, max(math.prod(p.shape_) * p.dtype.itemsize if type(p) is TracedArray else 8 for p in self._parts)
-        )
-        room, self.may_overflow = _room(uses, width, len(items) if is_new else self.count)
-        call = active.current().numpy_function
-        if not is_new and type(room) is int and type(self.capacity) is int and room <= self.capacity:
+        before, items = self.parts, self.items
+        parts = self._wanted or before
+        for x in items:
+            parts = self._taking(x, parts)
+        if not before:
+            self._base = len(items)
+        room, self.may_overflow = _room(uses, max(p.width for p in parts), self._base)
+        self._planned = len(uses)
+        if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
+            room = max(room, LEAST_ROOM, 2 * self.capacity if room > self.capacity else 0)  # there may be more to come
+        is_enough = type(room) is int and type(self.capacity) is int and room <= self.capacity
+        if before and is_enough and all(p.kinds == q.kinds for p, q in zip(parts, before)):
             return
-        shapes = [
-            (p.shape_, p.dtype) if type(p) is TracedArray else ((), np.dtype(number_type(p))) for p in self._parts
-        ]
-        self.columns = tuple(call(np.empty, ((room + SPARE, *shape), dtype), {}) for shape, dtype in shapes)
-        for made, old in zip(self.columns, before):
-            made[: self.capacity] = old[: self.capacity]
+        pairs = zip(parts, before or (None,) * len(parts))
+        self.parts = tuple(p.allocated(room + SPARE, q, self.count) for p, q in pairs)
         self.capacity = room
-        if is_new:
+        if not before:
+            self.together = parts_of_item(self._example)[0]
             for i, x in enumerate(items):
                 self._store(i, x)
             self.count, self.items = len(items), []
-            self._memory = Storage(self.columns[0].storage.value)
+            assert self.parts[0].rows is not None
+            self._memory = Storage(self.parts[0].rows.storage.value)
             self._memory.has_list = True
 
     def share(self, holders: Sequence[Storage]) -> None:
@@ -151,42 +155,36 @@ class CountedList(ListStandIn):
     def _refusal(self) -> ReadsVarying:
         return ReadsVarying(self.description)
 
-    def _kind_of(self, item: Any) -> tuple[type | None, tuple[Any, ...], tuple[Any, ...]]:
-        """The class of an item that has parts, the keys of the parts, and these."""
-        together = type(item) if type(item) in (tuple, list) else None
-        parts = tuple(item) if together is not None else (item,)
-        values = tuple(value_of([x]) for x in parts)
-        if not parts or any(v is None for v in values):
+    def _taking(self, item: Any, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """The parts as they are if an item is one of the list's."""
+        together, values = parts_of_item(item)
+        if not parts:
+            if not values or any(type(x) is TracedEither or value_of([x]) is None for x in values):
+                raise self._refusal()
+            return tuple(map(Part, values))
+        if together is not parts_of_item(self._example)[0] or len(values) != len(parts):
             raise self._refusal()
-        return together, (together, *map(type_of, values)), parts
-
-    def _take_kind(self, item: Any) -> None:
-        self._together, self._kinds, self._parts = self._kind_of(item)
+        found = [p.taking(x) for p, x in zip(parts, values)]
+        if any(p is None for p in found):
+            raise self._refusal()
+        return tuple(p for p in found if p is not None)
 
     def _store(self, at: Any, item: Any) -> None:
-        for rows, x in zip(self.columns, self._kind_of(item)[2]):
-            rows[at] = x
+        for part, x in zip(self.parts, parts_of_item(item)[1]):
+            part.store(at, x)
 
     def _item(self, at: Any) -> Any:
         """The item at a position in bounds."""
-        if self._together is list:
+        if self.together is list:
             raise self._refusal()  # the program might change it
-        found = []
-        for rows, like in zip(self.columns, self._parts):
-            x = rows[at]
-            if is_number(like):
-                x = x.item()
-            elif not like.scalar:
-                x = x.copy()
-                x.storage.writable, x.storage.listed = False, self.description
-            found.append(x)
-        return found[0] if self._together is None else tuple(found)
+        found = [p.item(at, self.description) for p in self.parts]
+        return found[0] if self.together is None else tuple(found)
 
     def _check(self) -> None:
         """Raises :class:`ReadsVarying` if an item was changed after it was appended."""
         arrays = (a for use in active.current().list_uses if use.list is self for a in use.arrays)
         changed = any(storage.version != version for storage, version in arrays)
-        if changed or any(now != before for now, before in self._given):
+        if changed or any(len(now) != len(b) or any(x is not y for x, y in zip(now, b)) for now, b in self._given):
             raise self._refusal()
 
     def _demand(self, condition: Any) -> None:
@@ -202,7 +200,7 @@ class CountedList(ListStandIn):
     def _position(self, key: Any) -> Any:
         """A subscript from the beginning of the list; where it is out of bounds, the call runs eagerly."""
         is_whole = type(key) is int or (type(key) is TracedNumber and key.proxy.python_type is int)
-        if not is_whole or not self.columns:
+        if not is_whole or not self.is_counted:
             raise self._refusal()
         if type(key) is int and key < 0:
             self._demand(self.count >= -key)
@@ -211,43 +209,46 @@ class CountedList(ListStandIn):
         self._demand(key < self.count)
         return key
 
+    def _set_count(self, count: Any) -> None:
+        active.current().assigns(self._counter, "value")
+        self.count = count
+
     # What a list does
 
     def append(self, item: Any) -> None:
         tracer = active.current()
         around = [r for r in tracer.regions if r.serial > self.serial]
-        if not around and not self.columns:
+        if not around and not self.is_counted:
             self.items.append(item)
             return
-        if (not any(r.is_loop for r in tracer.regions) and not self.columns) or any(r.over is self for r in around):
+        if any(r.over is self for r in around):
             raise self._refusal()
         self._check()
-        use = ListUse(self, tuple(r.times for r in around), self._arrays(item))
-        tracer.list_uses.append(use)
-        uses = [u for u in tracer.list_uses if u.list is self]
-        if len(uses) > len(self._planned):
-            self._example = item
-            if around:
-                raise around[0].retraced(uses)
-            self.make_room(uses)
-        if self._kind_of(item)[1] != self._kinds:
+        arrays = appended_memory(parts_of_item(item)[1])
+        if arrays is None:
             raise self._refusal()
+        self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
         if self.may_overflow:
             self._demand(self.count < self.capacity)
         if type(item) is list:
             self._given.append((item, list(item)))
         self._store(self.count, item)
-        tracer.assigns(self._counter, "value")
-        self.count = self.count + 1
+        self._set_count(self.count + 1)
 
-    def _arrays(self, item: Any) -> tuple[tuple[Storage, int], ...]:
-        """The memory of the arrays of an item, which nothing else may have: the list has copies."""
-        arrays = [x for x in self._kind_of(item)[2] if type(x) is TracedArray and not x.scalar]
-        made_after = max((r.serial for r in active.current().regions if r.is_loop), default=-1)
-        for x in arrays:
-            if type(x.storage) is not Storage or x.storage.origin is not None or x.storage.serial < made_after:
-                raise self._refusal()
-        return tuple((x.storage, x.storage.version) for x in arrays)
+    def _use(self, use: ListUse, item: Any) -> None:
+        """Notes what appends or stores ``item``. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""
+        tracer = active.current()
+        tracer.list_uses.append(use)
+        uses = [u for u in tracer.list_uses if u.list is self]
+        if not self.is_counted:
+            self._example = item
+        parts = self._taking(item, self.parts)
+        if len(uses) > self._planned or any(p is not q for p, q in zip(parts, self.parts)):
+            self._wanted = parts
+            region = next((r for r in tracer.regions if r.serial > self.serial), None)
+            if region is not None:
+                raise region.retraced(uses)
+            self.make_room(uses)
 
     def extend(self, items: Iterable[Any]) -> None:
         if type(items) not in (list, tuple):
@@ -260,25 +261,58 @@ class CountedList(ListStandIn):
         return self
 
     def pop(self, *at: Any) -> Any:
-        if at or not self.columns:
+        if at or not self.is_counted:
             raise self._refusal()
-        tracer = active.current()
         self._demand(self.count > 0)
         found = self._item(self.count - 1)
-        tracer.assigns(self._counter, "value")
-        self.count = self.count - 1
+        self._set_count(self.count - 1)
         return found
 
+    def copy(self) -> CountedList:
+        return self._cut(slice(None))
+
+    def _cut(self, key: Any) -> CountedList:
+        """A new list of the items at ``key``, a slice or an array of indices."""
+        if self.together is list or (self.is_counted and any(p.is_array for p in self.parts)):
+            raise self._refusal()
+        made = CountedList(self.description, [] if self.is_counted else self.items[key])
+        if self.is_counted:
+            self._check()
+            made._example, made.together, made._base = self._example, self.together, self.capacity
+            made.parts = tuple(p.cut(self.count, key) for p in self.parts)
+            assert made.parts[0].rows is not None
+            made.count = made.parts[0].rows.shape[0]
+            made._memory = Storage(made.parts[0].rows.storage.value)
+        return made
+
+    def sort(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs or self.together is not None or not self.is_counted or active.current().regions:
+            raise self._refusal()
+        (part,) = self.parts
+        values, call = part.first(self.count), active.current().numpy_function
+        if part.is_array or part.dtype.kind not in "iuf" or part.kinds is not None:
+            raise self._refusal()
+        if part.dtype.kind == "f":  # Python leaves NaNs where they are
+            self._demand(~call(np.any, (call(np.isnan, (values,), {}),), {}))
+        assert part.rows is not None
+        part.rows[: self.count] = call(np.sort, (values,), {"kind": "stable"})
+
     def __getitem__(self, key: Any) -> Any:
-        if not self.columns and type(key) is int:
+        if type(key) is slice:
+            return self._cut(key)
+        if not self.is_counted and type(key) is int:
             return self.items[key]
         return self._item(self._position(key))
 
     def __setitem__(self, key: Any, item: Any) -> None:
-        position = self._position(key)
-        if self._kind_of(item)[1] != self._kinds or self._arrays(item) or type(item) is list:
+        around = [r for r in active.current().regions if r.serial > self.serial]
+        if not around and not self.is_counted:
+            self.items[key] = item
+            return
+        if any(p.is_array for p in self.parts) or type(item) is list or not (self.is_counted or self.items):
             raise self._refusal()
-        self._store(position, item)
+        self._use(ListUse(self, (0,)), item)
+        self._store(self._position(key), item)
 
     def __len__(self) -> int:
         n = self.length()
@@ -288,16 +322,16 @@ class CountedList(ListStandIn):
 
     def __iter__(self) -> Iterator[Any]:
         n = len(self)
-        return iter([self._item(i) for i in range(n)] if self.columns else list(self.items))
+        return iter([self._item(i) for i in range(n)] if self.is_counted else list(self.items))
 
     # What the program does with it
 
     def length(self) -> Any:
-        return self.count if self.columns else len(self.items)
+        return self.count if self.is_counted else len(self.items)
 
     def by_position(self) -> Callable[[Any], Any]:
         self._check()
-        return self._item if self.columns else self.items.__getitem__
+        return self._item if self.is_counted else self.items.__getitem__
 
     def is_filled(self) -> Any:
         return self.length() > 0
@@ -307,32 +341,43 @@ class CountedList(ListStandIn):
 
     def as_array(self, *, filled: bool = False) -> Any:
         call = active.current().numpy_function
-        if not self.columns:
+        if not self.is_counted:
             if filled and not self.items:
                 raise self._refusal()
             return call(np.array, (list(self.items),), {})
         self._check()
-        parts = [rows[: self.count] for rows in self.columns]
-        if filled or self._together is not None or parts[0].ndim > 1 or parts[0].dtype != float:
+        rows = [p.first(self.count) for p in self.parts]
+        is_plain = len(rows) == 1 and self.together is None and not self.parts[0].is_array
+        if filled or not is_plain or self.parts[0].dtype != float:
             self._demand(self.count > 0)  # an empty list is an array of floats
-        if self._together is None:
-            return parts[0].copy()
-        if any(p.ndim > 1 for p in parts):
+        for p in self.parts:
+            self._check_dtype(p)
+        if self.together is None:
+            return rows[0].copy()
+        if any(p.is_array for p in self.parts):
             raise self._refusal()
-        dtype = np.result_type(*(p.dtype for p in parts))
-        return call(np.stack, ([p.astype(dtype) for p in parts],), {"axis": 1})
+        dtype = np.result_type(*(p.dtype for p in self.parts))
+        return call(np.stack, ([r.astype(dtype) for r in rows],), {"axis": 1})
+
+    def _check_dtype(self, part: Part) -> None:
+        """Raises :class:`ReadsVarying`, or has the call run eagerly, where NumPy's dtype for the values depends on these."""
+        if part.kinds is None or np.dtype(part.kinds[1]) == part.dtype:
+            return
+        if part.kinds != (np.dtype(float), int):
+            raise self._refusal()
+        assert part.flags is not None
+        self._demand(active.current().numpy_function(np.any, (part.flags[: self.count],), {}))
 
     def as_subscript(self) -> Any:
-        """The array of indices that NumPy takes it for."""
-        if len(self.columns) != 1 or self.columns[0].ndim != 1 or self.columns[0].dtype.kind != "i":
+        part = self.parts[0] if len(self.parts) == 1 else None
+        if part is None or part.is_array or part.dtype.kind != "i":
             return self.as_array(filled=True)
         self._check()
-        return self.columns[0][: self.count].copy()
+        return part.first(self.count).copy()
 
     def joined(self, function: Any) -> Any:
-        """What a function of a sequence of arrays makes of it."""
         rows = self.as_array(filled=True)
-        if self._together is not None or rows.ndim < 2:
+        if self.together is not None or rows.ndim < 2:
             raise self._refusal()
         joins = function is np.concatenate or (function is np.vstack and rows.ndim > 2)
         joins = joins or (function is np.hstack and rows.ndim == 2)
@@ -343,50 +388,29 @@ class CountedList(ListStandIn):
         raise self._refusal()
 
     def as_item(self, x: Any) -> Any:
-        return x.item() if type(x) is TracedArray and is_number(self._parts[0]) else x
+        if self.is_counted and (self.together is not None or self.parts[0].kinds is not None):
+            raise self._refusal()
+        return x.item() if type(x) is TracedArray and self.is_counted and self.parts[0].are_numbers else x
 
     def as_result(self, output: Callable[[Any], Any]) -> Any:
-        if not self.columns:
+        if not self.is_counted:
             return [output(x) for x in self.items]
         self._check()
-        tracer = active.current()
         assert self._memory is not None
-        tracer.output_lists.append(TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR))
-        columns = [
-            Rows(rows[: self.count].__tnp_value__(), is_number(like)) for rows, like in zip(self.columns, self._parts)
-        ]
-        return columns[0] if self._together is None else RowsOfParts(columns, self._together)
+        held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
+        active.current().output_lists.append(held)
+        columns = [p.output(self.count) for p in self.parts]
+        return columns[0] if self.together is None else RowsOfParts(columns, self.together)
 
 
 def _room(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:
     """For how many items of ``width`` bytes there is to be room, of which ``there`` are there already; and whether that may be too few."""
     if any(n is None for use in uses for n in use.times):
         return ROOM // width, True
-    total = sum(math.prod(use.times) for use in uses) + (there if type(there) is int else 0)
+    total = sum(math.prod(use.times) for use in uses) + there
     if type(total) is int and total * width > MOST_ROOM:
         return ROOM // width, True
     return total, False
-
-
-class RowsOfParts:
-    """A list that the program returns, of tuples or lists whose parts are the rows of arrays."""
-
-    __slots__ = ("columns", "together")
-
-    def __init__(self, columns: list[Rows], together: type) -> None:
-        self.columns, self.together = columns, together
-
-    def __tnp_children__(self) -> list[Any]:
-        return list(self.columns)
-
-    def __tnp_rebuild__(self, children: list[Any]) -> RowsOfParts:
-        return RowsOfParts(children, self.together)
-
-    def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import literal
-
-        columns = ", ".join(literal(c, context) for c in self.columns)
-        return f"[*map({self.together.__name__}, zip({columns}))]"
 
 
 refuse_uses(CountedList)

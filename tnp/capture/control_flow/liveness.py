@@ -12,7 +12,7 @@ from typing import Any
 
 from tnp.capture.rewrite.ast_utils import blocks_of, children, lets_errors_pass, walk
 
-__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
+__all__ = ["COMPREHENSION", "PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -21,6 +21,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 #: names of what the rewriter puts in begin with it; a lambda with an argument of this name only delays an expression
 PREFIX = "__tnp_"
+#: how the names of the functions begin that comprehensions become (:mod:`tnp.capture.rewrite.comprehensions`)
+COMPREHENSION = f"{PREFIX}comp"
 
 
 def _is_scope(node: ast.AST) -> bool:
@@ -75,7 +77,22 @@ _BINDING: dict[type, Callable[[Any], set[str]]] = {
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:
     """The names that are read anywhere in ``nodes``, functions defined there included."""
-    return {n.id for n in walk(nodes) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+    found: set[str] = set()
+    stack: list[Any] = list(nodes)
+    while stack:
+        node = stack.pop()
+        if type(node) is ast.Name:
+            if type(node.ctx) is not ast.Store:
+                found.add(node.id)
+        elif type(node) in _COMPREHENSIONS:  # its variables are its own
+            first, *_ = node.generators
+            inside = read_names(n for n in children(node) if n is not first)
+            inside |= read_names((first.target, *first.ifs))
+            found |= inside - bound_names([g.target for g in node.generators])
+            stack.append(first.iter)
+        else:
+            stack += children(node)
+    return found
 
 
 def has_jump(nodes: Iterable[ast.AST]) -> bool:
@@ -111,9 +128,11 @@ class Liveness:
     """
 
     def __init__(self, body: list[ast.stmt]) -> None:
-        nested = [n for n in own_nodes(body) if _is_scope(n)]
+        nested: list[Any] = [n for n in own_nodes(body) if _is_scope(n)]
+        #: what comprehensions read, which are called in the statement behind them alone, by name
+        self._comprehensions = {f.name: _free_names(f) for f in nested if _is_comprehension(f)}
         #: what functions inside read may be read whenever they are called
-        self.always = frozenset().union(*(read_names(_inside(f)) - _parameters(f) for f in nested))
+        self.always = frozenset().union(*(_free_names(f) for f in nested if not _is_comprehension(f)))
         self.after: dict[int, frozenset[str]] = {}
         self.around: dict[int, frozenset[str]] = {}
         self._loops: list[_Loop] = []
@@ -126,6 +145,12 @@ class Liveness:
         self._handlers: frozenset[str] = frozenset()
         #: the names that the statements may read before they bind them
         self.entry = self._block(body, frozenset())
+
+    def _names(self, nodes: Iterable[ast.AST]) -> frozenset[str]:
+        """The names that are read in ``nodes``, and in the comprehensions there."""
+        found = read_names(nodes)
+        called = found & self._comprehensions.keys()
+        return frozenset(found.union(*(self._comprehensions[name] for name in called)))
 
     def _block(self, statements: Iterable[ast.stmt], after: frozenset[str]) -> frozenset[str]:
         """The names live before ``statements``, where ``after`` are those live behind them."""
@@ -146,31 +171,29 @@ class Liveness:
             inside = self._block(s.body, after)
             self._handlers = around
             bound = {v.id for i in s.items if isinstance(v := i.optional_vars, ast.Name)}
-            return (inside - bound) | read_names(s.items)
+            return (inside - bound) | self._names(s.items)
         if isinstance(s, (ast.Try, getattr(ast, "TryStar", ast.Try))):
             return self._try(s, after)
-        if isinstance(s, ast.Return):
-            return frozenset(read_names([s]))
-        if isinstance(s, ast.Raise):
-            return frozenset(read_names([s]))
+        if isinstance(s, (ast.Return, ast.Raise)):
+            return self._names([s])
         if isinstance(s, ast.Break):
             return self._loops[-1].after if self._loops else after
         if isinstance(s, ast.Continue):
             return self._loops[-1].head if self._loops else after
         if isinstance(s, ast.Match):
             inside = frozenset().union(*(self._block(case.body, after) for case in s.cases))
-            return after | inside | read_names([s])
+            return after | inside | self._names([s])
         kills = self._binds.get(id(s))
         if kills is None:
             kills = self._binds[id(s)] = frozenset(_surely_bound(s))
-            self._reads[id(s)] = frozenset(read_names([s]) | _augmented(s))
+            self._reads[id(s)] = frozenset() if _is_comprehension(s) else self._names([s]) | _augmented(s)
         return (after - kills) | self._reads[id(s)]
 
     def _read(self, node: ast.AST) -> frozenset[str]:
         """The names that an expression reads."""
         found = self._reads.get(id(node))
         if found is None:
-            found = self._reads[id(node)] = frozenset(read_names([node]))
+            found = self._reads[id(node)] = self._names([node])
         return found
 
     def _loop(self, s: Any, after: frozenset[str]) -> frozenset[str]:
@@ -193,15 +216,30 @@ class Liveness:
 
     def _try(self, s: Any, after: frozenset[str]) -> frozenset[str]:
         before = self._handlers
-        final = self._block(s.finalbody, frozenset()) | read_names(s.finalbody)  # on the way out
+        final = self._block(s.finalbody, frozenset()) | self._names(s.finalbody)  # on the way out
         after = self._block(s.finalbody, after) | final
         self._handlers = before | final
-        handled = frozenset().union(*(self._block(h.body, after) | read_names([h]) for h in s.handlers), final)
+        handled = frozenset().union(*(self._block(h.body, after) | self._names([h]) for h in s.handlers), final)
         done = self._block(s.orelse, after)
         self._handlers = before | handled
         inside = self._block(s.body, done | handled)
         self._handlers = before
         return inside | handled
+
+
+def _is_comprehension(f: Any) -> bool:
+    return isinstance(f, ast.FunctionDef) and f.name.startswith(COMPREHENSION)
+
+
+def _free_names(f: Any) -> frozenset[str]:
+    """The names that a function, or a class, reads of the functions around it, or of its module."""
+    inside = _inside(f)
+    own = list(own_nodes(inside))
+    read = {n.id for n in own if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+    read.update(*(_free_names(n) for n in own if _is_scope(n)))
+    outer = {name for n in own if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+    bound = set() if isinstance(f, ast.ClassDef) else bound_names(inside) - outer
+    return frozenset(read - bound - _parameters(f))
 
 
 def _parameters(f: Any) -> set[str]:

@@ -44,7 +44,7 @@ from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 from tnp.core.trace import check_length
 
-__all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators"]
+__all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators", "truth_of"]
 
 #: a loop of at most so many iterations, a number that stands in the program, is written out: operations of several iterations fuse (the
 #: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
@@ -169,7 +169,7 @@ class ControlFlow:
                     region.splice()
             if not holds:
                 return orelse[0]() if orelse else None
-            code = _plain_code(body())
+            code = _one_by_python(body)
             if code is not None:
                 return None if code is BREAK else code
             done += 1
@@ -265,7 +265,7 @@ class ControlFlow:
         for at, x in enumerate(later):
             if is_unknown(value):
                 return self.if_exp(
-                    value, lambda at=at, x=x: _truth(self.and_test(x(), *later[at + 1 :])), lambda: False
+                    value, lambda at=at, x=x: truth_of(self.and_test(x(), *later[at + 1 :])), lambda: False
                 )
             if not value:
                 return False
@@ -277,7 +277,9 @@ class ControlFlow:
         value = first
         for at, x in enumerate(later):
             if is_unknown(value):
-                return self.if_exp(value, lambda: True, lambda at=at, x=x: _truth(self.or_test(x(), *later[at + 1 :])))
+                return self.if_exp(
+                    value, lambda: True, lambda at=at, x=x: truth_of(self.or_test(x(), *later[at + 1 :]))
+                )
             if value:
                 return True
             value = x()
@@ -325,7 +327,7 @@ def _need(test: Any, reason: str) -> None:
         raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {reason}") from None
 
 
-def _truth(x: Any) -> Any:
+def truth_of(x: Any) -> Any:
     """``bool(x)``, as a traced number where it is known only when the program runs."""
     if not is_unknown(x):
         return bool(x)
@@ -336,7 +338,7 @@ def _truth(x: Any) -> Any:
 
 
 def _not(x: Any) -> Any:
-    return TracedNumber(languages.core.method("logical_not")(_truth(x).proxy))
+    return TracedNumber(languages.core.method("logical_not")(truth_of(x).proxy))
 
 
 def _plain_code(code: Any) -> Any:
@@ -379,10 +381,22 @@ def _in_turns(
 
 def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:
     for item in iterable:
-        code = _plain_code(body(item))
+        code = _one_by_python(body, item)
         if code is not None:
             return None if code is BREAK else code
     return orelse[0]() if orelse else None
+
+
+def _one_by_python(body: Any, *item: Any) -> Any:
+    """The code of an iteration of a loop that Python runs."""
+    tracer = active.running()
+    if tracer is None:
+        return _plain_code(body(*item))
+    tracer.python_loops += 1
+    try:
+        return _plain_code(body(*item))
+    finally:
+        tracer.python_loops -= 1
 
 
 def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:

@@ -21,13 +21,11 @@ import copy
 import itertools
 from typing import Any
 
-from tnp.capture.control_flow.liveness import PREFIX
+from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, function_definition, walk
 
-__all__ = ["COMPREHENSION", "OF_ITEMS", "Comprehensions"]
+__all__ = ["OF_ITEMS", "Comprehensions"]
 
-#: how the names of the functions begin
-COMPREHENSION = f"{PREFIX}comp"
 #: stands for the hook that is given a generator's items
 OF_ITEMS = f"{PREFIX}of_items"
 #: functions that go through a generator to its end; those that may end before

@@ -39,10 +39,10 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import PREFIX, own_nodes
+from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX, own_nodes
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
-from tnp.capture.rewrite.comprehensions import COMPREHENSION, OF_ITEMS, Comprehensions
+from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
 from tnp.runtime import disk_cache, locks

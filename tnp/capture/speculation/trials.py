@@ -291,8 +291,8 @@ class Trial:
         if region.assigned:
             raise Retrace(region)
         if region.changes_containers():
-            if any(r.is_loop for r in self.tracer.regions):
-                self.count_items([items for items, _ in grown_lists(region)])
+            if self.tracer.python_loops or any(r.is_loop for r in self.tracer.regions):
+                self.count_items([now for now, before in region.contents.found if not _same_items(now, before)])
             raise Failure("it changes a list, a dict or an object")
         if region.turns_modes():
             raise Failure("it turns a mode of a library on or off")
@@ -310,6 +310,10 @@ class Trial:
             self.storages[key].replace(proxy)
         if not self.trace.writes_last:
             self.tracer.flush()
+
+
+def _same_items(now: Any, before: Any) -> bool:
+    return type(now) is not list or (len(now) == len(before) and all(a is b for a, b in zip(now, before)))
 
 
 def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:

@@ -12,7 +12,7 @@ from tnp.capture import active
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
-from tnp.capture.objects.row_list import RepeatedList, is_repeated
+from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.predicates import surely_fits
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -60,6 +60,8 @@ def _is_integer(x: Any) -> bool:
 def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     """A Python operator on traced values, numbers and arrays."""
     kinds = set(map(type, args))
+    if any(issubclass(kind, ListStandIn) for kind in kinds):
+        return operate(tracer, method, *(x.as_array() if isinstance(x, ListStandIn) else x for x in args))
     if TracedEither in kinds:
         return scalar_kind.operate(method, *args)
     if method in _COMPLEX and _is_complex(args[0]):  # to Python's complex numbers a scalar of float64 is a float

@@ -20,7 +20,7 @@ from tnp.capture.control_flow.iterables import (
     reversed_,
     zip_,
 )
-from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.control_flow.selection import ControlFlow, truth_of
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
@@ -125,6 +125,14 @@ def _len(x: Any) -> Any:
     return len(x)
 
 
+def _bool(x: Any) -> Any:
+    return truth_of(x) if is_unknown(x) else bool(x)
+
+
+def _list(x: Any) -> Any:
+    return x.copy() if isinstance(x, ListStandIn) else list(x)
+
+
 def _dir(x: Any) -> Any:
     raise NeedsEager("it lists the attributes of an object")
 
@@ -154,6 +162,8 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
 
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
+    bool: _bool,
+    list: _list,
     float: converted(float),
     int: converted(int),
     complex: converted(complex),

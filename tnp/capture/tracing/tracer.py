@@ -137,6 +137,8 @@ class Tracer:
         self.reshaped: list[tuple[Storage, Storage]] = []
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
+        #: in how many loops it is that Python runs
+        self.python_loops = 0
         #: by ``id``, the lists that the program has made, and where it did
         self.lists: dict[int, tuple[list[Any], str]] = {}
         #: what appends to lists of which the program counts the items

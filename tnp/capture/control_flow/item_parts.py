@@ -1,0 +1,183 @@
+"""The items of a list as rows of arrays: one array, or one for each part of items that are tuples or lists."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.control_flow.appended_lists import is_number, number_type, type_of, value_of
+from tnp.capture.libraries.numpy.list_of_rows import Rows
+from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, either, kinds_of_both
+from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.core.proxies import TensorProxy
+
+__all__ = ["Part", "RowsOfParts", "appended_memory", "parts_of_item"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of each item: numbers, scalars, or arrays of one kind, of which ``example`` is one. Of ``kinds``, each is a number or a
+    scalar, as ``flags`` say. ``rows`` has them; there are none before the list is counted."""
+
+    example: Any
+    kinds: Kinds | None = None
+    rows: TracedArray | None = None
+    flags: TracedArray | None = None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.example.shape_ if type(self.example) is TracedArray else ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        if self.kinds is not None:
+            return np.dtype(self.kinds[0])
+        x = self.example
+        return x.dtype if type(x) is TracedArray else np.dtype(number_type(x))
+
+    @property
+    def is_array(self) -> bool:
+        return type(self.example) is TracedArray and not self.example.scalar
+
+    @property
+    def are_numbers(self) -> bool:
+        return self.kinds is None and is_number(self.example)
+
+    @property
+    def width(self) -> Any:
+        """The bytes of one."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def taking(self, x: Any) -> Part | None:
+        """The part as it is if ``x`` is one of its values, too; ``None`` if there is none."""
+        if self.kinds is not None:
+            return None if either(x, self.kinds) is None else self
+        value = None if type(x) is TracedEither else value_of([x])
+        if value is not None and type_of(value) == type_of(self.example):
+            return self
+        kinds = None if self.is_array or type(x) is tuple else kinds_of_both(self.example, x)
+        return None if kinds is None else replace(self, kinds=kinds)
+
+    def allocated(self, room: Any, before: Part | None, count: Any) -> Part:
+        """The part with memory for so many, and ``count`` of those that it had ``before``."""
+        call = active.current().numpy_function
+        made = replace(self, rows=call(np.empty, ((room, *self.shape), self.dtype), {}))
+        if self.kinds is not None:
+            made = replace(made, flags=call(np.empty, ((room,), np.dtype(bool)), {}))
+        if before is not None and before.rows is not None:
+            assert made.rows is not None
+            made.rows[:count] = before.rows[:count]
+            if made.flags is not None:
+                made.flags[:count] = not before.are_numbers if before.flags is None else before.flags[:count]
+        return made
+
+    def store(self, at: Any, x: Any) -> None:
+        assert self.rows is not None
+        if self.kinds is None:
+            self.rows[at] = x
+            return
+        found = either(x, self.kinds)
+        assert found is not None and self.flags is not None
+        self.rows[at], self.flags[at] = found.scalar, found.flag
+
+    def item(self, at: Any, description: str) -> Any:
+        """The one at a position in bounds."""
+        assert self.rows is not None
+        x = self.rows[at]
+        if self.kinds is not None:
+            assert self.flags is not None
+            return TracedEither(x, self.flags[at].item(), self.kinds[1])
+        if self.are_numbers:
+            return x.item()
+        if self.is_array:
+            x = x.copy()
+            x.storage.writable, x.storage.listed = False, description
+        return x
+
+    def first(self, count: Any) -> TracedArray:
+        """The first ``count`` as an array."""
+        assert self.rows is not None
+        made: TracedArray = self.rows[:count]
+        return made
+
+    def cut(self, count: Any, key: Any) -> Part:
+        """The part of a list of those at ``key``, a slice or an array of indices, of the first ``count``."""
+        rows = self.first(count)[key].copy()
+        assert self.flags is None or self.kinds is not None
+        return replace(self, rows=rows, flags=None if self.flags is None else self.flags[:count][key].copy())
+
+    def output(self, count: Any) -> Any:
+        """What the program returns for the first ``count``."""
+        rows = self.first(count).__tnp_value__()
+        if self.kinds is None:
+            return Rows(rows, self.are_numbers)
+        assert self.flags is not None
+        return MixedRows(rows, self.flags[:count].__tnp_value__(), self.kinds[1])
+
+
+def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
+    """The class of an item that has parts, and these."""
+    together = type(item) if type(item) in (tuple, list) else None
+    return together, tuple(item) if together is not None else (item,)
+
+
+def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] | None:
+    """The memory of the arrays among the parts of an item, with its versions; ``None`` if it may be that of others, too. The list has copies."""
+    arrays = [x for x in values if type(x) is TracedArray and not x.scalar]
+    made_after = max((r.serial for r in active.current().regions if r.is_loop), default=-1)
+    if any(type(x.storage) is not Storage or x.storage.origin is not None for x in arrays):
+        return None
+    if any(x.storage.serial < made_after for x in arrays):
+        return None
+    return tuple((x.storage, x.storage.version) for x in arrays)
+
+
+class MixedRows:
+    """A list that the program returns, of which ``flags`` say what is a scalar, and not a number of ``python_type``."""
+
+    __slots__ = ("flags", "python_type", "rows")
+
+    def __init__(self, rows: TensorProxy, flags: TensorProxy, python_type: type) -> None:
+        self.rows, self.flags, self.python_type = rows, flags, python_type
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.rows, self.flags]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> MixedRows:
+        return MixedRows(*children, self.python_type)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        context["_list_of_mixed"] = _list_of_mixed
+        parts = ", ".join(literal(x, context) for x in (self.rows, self.flags))
+        return f"_list_of_mixed({parts}, {self.python_type.__name__})"
+
+
+def _list_of_mixed(rows: Any, flags: Any, python_type: type) -> list[Any]:
+    return [x if is_scalar else python_type(x) for x, is_scalar in zip(rows, flags)]
+
+
+class RowsOfParts:
+    """A list that the program returns, of tuples or lists whose parts are the rows of arrays."""
+
+    __slots__ = ("columns", "together")
+
+    def __init__(self, columns: list[Any], together: type) -> None:
+        self.columns, self.together = columns, together
+
+    def __tnp_children__(self) -> list[Any]:
+        return list(self.columns)
+
+    def __tnp_rebuild__(self, children: list[Any]) -> RowsOfParts:
+        return RowsOfParts(children, self.together)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        columns = ", ".join(literal(c, context) for c in self.columns)
+        return f"[*map({self.together.__name__}, zip({columns}))]"

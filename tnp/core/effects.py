@@ -9,6 +9,7 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import bodies_of, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
+from tnp.core.views import update
 
 __all__ = ["acts_on_the_outside"]
 
@@ -46,7 +47,7 @@ def _acts(b: BoundSymbol, own: set[str]) -> bool:
         return any(_any_acts(body.bound_symbols, own) for body in bodies)
     elif OpTags.EFFECT in b.operation.tags or OpTags.RANDOM in b.operation.tags:
         return True
-    elif b.subsymbols:
+    elif b.subsymbols and b.sym is not update:
         return _any_acts(b.subsymbols, own)
     if b.sym is not prims.unpack_trivial and OpTags.VIEW not in b.operation.tags:
         own.update(p.name for p in b.flat_outputs)

@@ -61,7 +61,7 @@ class _Count(Binding):
         return "the length of a list"
 
     @property
-    def serial(self) -> int:  # type: ignore[override]  # it is the list's
+    def serial(self) -> int:  # type: ignore[override]  # it is that of the list
         return self.list.serial
 
     @property
@@ -221,7 +221,7 @@ class CountedList(ListStandIn):
         if not around and not self.is_counted:
             self.items.append(item)
             return
-        if any(r.over is self for r in around):
+        if any(x is self for r in around for x in r.over):
             raise self._refusal()
         self._check()
         arrays = appended_memory(parts_of_item(item)[1])
@@ -256,7 +256,7 @@ class CountedList(ListStandIn):
         for x in items:
             self.append(x)
 
-    def __iadd__(self, items: Any) -> CountedList:  # type: ignore[override, misc]  # of a list, Python has two
+    def __iadd__(self, items: Any) -> CountedList:  # type: ignore[misc]  # of a list, Python has two
         self.extend(items)
         return self
 
@@ -321,17 +321,32 @@ class CountedList(ListStandIn):
         return n
 
     def __iter__(self) -> Iterator[Any]:
-        n = len(self)
-        return iter([self._item(i) for i in range(n)] if self.is_counted else list(self.items))
+        at = 0
+        while not self.is_counted and at < len(self.items):  # there may be more by then
+            yield self.items[at]
+            at += 1
+        if self.is_counted:
+            raise self._refusal()
 
     # What the program does with it
 
     def length(self) -> Any:
         return self.count if self.is_counted else len(self.items)
 
+    @property
+    def is_by_position(self) -> bool:  # type: ignore[override]  # it depends on the list
+        return self.is_counted
+
     def by_position(self) -> Callable[[Any], Any]:
         self._check()
-        return self._item if self.is_counted else self.items.__getitem__
+        return self._item
+
+    def check_length(self, length: Any) -> None:
+        if self.count is not length:
+            raise self._refusal()
+
+    def check_written_out(self) -> None:
+        raise self._refusal()
 
     def is_filled(self) -> Any:
         return self.length() > 0

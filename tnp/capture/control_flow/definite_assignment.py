@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.control_flow.deferred_return import waits
-from tnp.capture.control_flow.liveness import PREFIX, bound_names
+from tnp.capture.control_flow.liveness import COMPREHENSION, GENERATOR, PREFIX, bound_names
 from tnp.capture.rewrite.ast_utils import lets_errors_pass, parts_of, statements_in, walk
 
 __all__ = ["bound_before", "deleted_names", "hook_unsure_names", "parameters_of"]
@@ -114,6 +114,8 @@ class _Hooks:
             if not isinstance(s, ast.ClassDef):
                 self._fields(s.args, sure)
                 hook_unsure_names(s, self.runtime)
+            if s.name.startswith(COMPREHENSION):
+                self._comprehension_function(s, sure)
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
             return sure - deleted_names(s)
@@ -186,6 +188,13 @@ class _Hooks:
         self._fields(node, sure | {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)})
         self.scopes -= isinstance(node, _SCOPES)
         first.iter = around
+
+    def _comprehension_function(self, s: Any, sure: frozenset[str]) -> None:
+        """What a comprehension has become: it is called where it stands."""
+        is_scope = sys.version_info < (3, 12) or s.name.startswith(GENERATOR)
+        self.scopes += is_scope
+        self.block(s.body, sure | parameters_of(s) | bound_names(s.body))
+        self.scopes -= is_scope
 
     def _hooked(self, node: ast.Name) -> ast.expr:
         function = ast.Attribute(ast.Name(self.runtime, ast.Load()), "bound", ast.Load())

@@ -148,7 +148,7 @@ class MixedRows:
         return [self.rows, self.flags]
 
     def __tnp_rebuild__(self, children: list[Any]) -> MixedRows:
-        return MixedRows(*children, self.python_type)
+        return MixedRows(children[0], children[1], self.python_type)
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
         from tnp.core.printing import literal

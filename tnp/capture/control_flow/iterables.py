@@ -88,8 +88,8 @@ class Iterations:
         #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
         self._iterator: Iterator[Any] | None = None
         self._is_used_up = False
-        #: the list that it runs over, if a stand-in stands for that
-        self.over: ListStandIn | None = None
+        #: the lists that it runs over for which stand-ins stand, and the length of each
+        self.over: tuple[tuple[ListStandIn, Any], ...] = ()
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""
@@ -151,7 +151,15 @@ class Iterations:
 
     def behind_first(self) -> Iterations:
         """The same without the first iteration."""
-        return Iterations(self.start + self.step, self.stop, self.step, self.item)
+        self.check_lists()
+        made = Iterations(self.start + self.step, self.stop, self.step, self.item)
+        made.over = self.over
+        return made
+
+    def check_lists(self) -> None:
+        """Raises :class:`ReadsVarying` if the first iteration appended to a list that it runs over."""
+        for x, length in self.over:
+            x.check_length(length)
 
     def in_turns(self, period: int) -> tuple[Iterations, list[Any]] | None:
         """The iterations by so many at a time (at each position the first of them), and the positions of those that are left over; the
@@ -187,8 +195,10 @@ def iterations_of(x: Any) -> Iterations | None:
     if kind is Iterations:
         return None if x.is_begun else x
     if isinstance(x, ListStandIn):
+        if not x.is_by_position:
+            return None
         made = Iterations(0, x.length(), 1, x.by_position())
-        made.over = x
+        made.over = ((x, made.stop),)
         return made
     if kind is range or kind is TracedRange:
         return Iterations(x.start, x.stop, x.step, lambda i: i)
@@ -249,7 +259,9 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
         return builtins.enumerate(x, start)
     use_up(x)
     from_zero = type(start) is int and start == 0
-    return Iterations(0, iterations.stop, 1, lambda i: (i if from_zero else start + i, iterations.item(i)))
+    made = Iterations(0, iterations.stop, 1, lambda i: (i if from_zero else start + i, iterations.item(i)))
+    made.over = iterations.over
+    return made
 
 
 def zip_(*xs: Any, strict: bool = False) -> Any:
@@ -260,7 +272,9 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     iterations = [r for r in found if r is not None]
     use_up(*xs)
     shortest = functools.reduce(_less, (r.stop for r in iterations))
-    return Iterations(0, shortest, 1, lambda i: tuple(r.item(i) for r in iterations))
+    made = Iterations(0, shortest, 1, lambda i: tuple(r.item(i) for r in iterations))
+    made.over = tuple(x for r in iterations for x in r.over)
+    return made
 
 
 def pairwise_(x: Any) -> Any:
@@ -269,7 +283,9 @@ def pairwise_(x: Any) -> Any:
     if found is None or not is_known(found.stop):
         return itertools.pairwise(x)
     use_up(x)
-    return Iterations(0, found.stop - 1, 1, lambda i: (found.item(i), found.item(i + 1)))
+    made = Iterations(0, found.stop - 1, 1, lambda i: (found.item(i), found.item(i + 1)))
+    made.over = found.over
+    return made
 
 
 def _less(n: Count, m: Count) -> Count:
@@ -318,4 +334,6 @@ def reversed_(x: Any) -> Any:
     iterations = _counted_from_zero(x) if type(x) is not Iterations else None
     if iterations is None:
         return builtins.reversed(x)
-    return Iterations(iterations.stop - 1, -1, -1, iterations.item)
+    made = Iterations(iterations.stop - 1, -1, -1, iterations.item)
+    made.over = iterations.over
+    return made

@@ -12,7 +12,7 @@ from typing import Any
 
 from tnp.capture.rewrite.ast_utils import blocks_of, children, lets_errors_pass, walk
 
-__all__ = ["COMPREHENSION", "PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
+__all__ = ["COMPREHENSION", "GENERATOR", "PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -23,6 +23,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 PREFIX = "__tnp_"
 #: how the names of the functions begin that comprehensions become (:mod:`tnp.capture.rewrite.comprehensions`)
 COMPREHENSION = f"{PREFIX}comp"
+#: the same of generators
+GENERATOR = f"{COMPREHENSION}_of_generator"
 
 
 def _is_scope(node: ast.AST) -> bool:
@@ -75,8 +77,8 @@ _BINDING: dict[type, Callable[[Any], set[str]]] = {
 }
 
 
-def read_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that are read anywhere in ``nodes``, functions defined there included."""
+def read_names(nodes: Iterable[ast.AST], *, in_functions: bool = True) -> set[str]:
+    """The names that are read anywhere in ``nodes``, by default in functions defined there, too."""
     found: set[str] = set()
     stack: list[Any] = list(nodes)
     while stack:
@@ -86,11 +88,11 @@ def read_names(nodes: Iterable[ast.AST]) -> set[str]:
                 found.add(node.id)
         elif type(node) in _COMPREHENSIONS:  # its variables are its own
             first, *_ = node.generators
-            inside = read_names(n for n in children(node) if n is not first)
-            inside |= read_names((first.target, *first.ifs))
+            parts = (*(n for n in children(node) if n is not first), first.target, *first.ifs)
+            inside = read_names(parts, in_functions=in_functions)
             found |= inside - bound_names([g.target for g in node.generators])
             stack.append(first.iter)
-        else:
+        elif in_functions or not (isinstance(node, _SCOPES) and _is_scope(node)):
             stack += children(node)
     return found
 
@@ -235,7 +237,7 @@ def _free_names(f: Any) -> frozenset[str]:
     """The names that a function, or a class, reads of the functions around it, or of its module."""
     inside = _inside(f)
     own = list(own_nodes(inside))
-    read = {n.id for n in own if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+    read = read_names(inside, in_functions=False)
     read.update(*(_free_names(n) for n in own if _is_scope(n)))
     outer = {name for n in own if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
     bound = set() if isinstance(f, ast.ClassDef) else bound_names(inside) - outer

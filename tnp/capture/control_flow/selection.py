@@ -118,6 +118,8 @@ class ControlFlow:
             iterations = iterations.behind_first()
         if not iterations.known:
             return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores)
+        for x, _ in iterations.over:
+            x.check_written_out()
         indices = iterations.indices()
         _check_unrolling(len(indices), reason)
         return _as_python(_written_out(iterations, indices), body, orelse)

@@ -37,7 +37,7 @@ from tnp.capture.speculation.trials import (
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes, symbols
+from tnp.core import intervals, prims, sizes, symbols
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.subtraces import Body
@@ -263,8 +263,9 @@ class Loop(Trial):
         self.check_effects(region)
         self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
+        _bound_counters(carried, inits, results)
         holders = [self._holders(storage, handles) for storage in appended]
-        kept = [(use.list, self._holders(s, handles)) for use in region.list_uses() for s, _ in use.arrays]
+        in_lists = [(use.list, self._holders(s, handles)) for use in region.list_uses() for s, _ in use.arrays]
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
@@ -280,14 +281,14 @@ class Loop(Trial):
         )  # fmt: skip
         for one, names in zip(self.appended.values(), holders):
             one.extend([self.variables[n].storage for n in names])
-        for one, names in kept:
-            one.share([self.variables[n].storage for n in names])
+        for counted, names in in_lists:
+            counted.share([self.variables[n].storage for n in names])
         return left
 
     def describe(self, region: Region) -> None:
         region.is_loop = True
         region.times = None if self.iterations is None else self.iterations.most()
-        region.over = None if self.iterations is None else self.iterations.over
+        region.over = () if self.iterations is None else tuple(x for x, _ in self.iterations.over)
 
     def _holders(self, storage: Storage | None, handles: dict[str, TracedArray | None]) -> list[str]:
         """The variables that are bound to the array at the end of an iteration that it appended to a list."""
@@ -574,6 +575,25 @@ def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymb
             if isinstance(n, NumberProxy) and n.name not in begun and n.name not in found:
                 found[n.name] = prims.size.bind(p, d, output=n)
     return list(found.values())
+
+
+#: what no counter comes to: counting there would take years
+_FAR = 2**62
+_STEP = 2**20
+
+
+def _bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any]) -> None:
+    """Says of integers to which each iteration adds a constant that they fit 64 bits."""
+    for name, result in results.items():
+        number = carried[name]
+        if not (isinstance(number, NumberProxy) and isinstance(result, NumberProxy)) or number.python_type is not int:
+            continue
+        begin = intervals.bounds(inits[name]) if is_number(inits[name]) else (None, None)
+        step = intervals.linear(result).plus(intervals.linear(number), -1)
+        is_near = all(x is not None and abs(x) < _FAR // 2 for x in begin)
+        if is_near and step.is_constant and abs(step.constant) < _STEP:
+            number.low = -_FAR if number.low is None else number.low
+            number.bound = _FAR if number.bound is None else number.bound
 
 
 def _is_callers(x: Any) -> bool:

@@ -33,9 +33,18 @@ class ListStandIn(list[Any]):
         """How many items the list has."""
         raise ReadsVarying(self.description)
 
+    #: whether loops go over it by positions; if not, as over other lists
+    is_by_position = True
+
     def by_position(self) -> Callable[[Any], Any]:
         """A function from positions to items, for loops over the list."""
         raise ReadsVarying(self.description)
+
+    def check_length(self, length: Any) -> None:
+        """Raises :class:`ReadsVarying` if :meth:`length` does not give ``length`` any more."""
+
+    def check_written_out(self) -> None:
+        """Called before a loop over the list is written out. Raises :class:`ReadsVarying` where the loop may append to it."""
 
     def is_filled(self) -> Any:
         """Whether the list has items."""

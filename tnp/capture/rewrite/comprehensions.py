@@ -21,7 +21,7 @@ import copy
 import itertools
 from typing import Any
 
-from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX
+from tnp.capture.control_flow.liveness import COMPREHENSION, GENERATOR, PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, function_definition, walk
 
 __all__ = ["OF_ITEMS", "Comprehensions"]
@@ -103,7 +103,8 @@ class Comprehensions(Transformer):
 
     def _function(self, node: ast.AST, body: list[ast.stmt]) -> ast.Name:
         """The name of a new function, which is defined before the statement."""
-        name = f"{COMPREHENSION}{next(self._count)}"
+        kind = GENERATOR if isinstance(node, ast.GeneratorExp) else COMPREHENSION
+        name = f"{kind}{next(self._count)}"
         function = function_definition(name, _of_items(), self.block(body))
         self._before[-1].append(ast.copy_location(function, node))
         return ast.Name(name, ast.Load())

@@ -144,10 +144,10 @@ class Region:
         self._modes = tracer.modes()
         self._is_open = False
         self._outer_length = len(tracer.trace.statements)
-        #: how often it runs, at most (``None``: nobody knows); whether that is for a loop; and the list that this runs over
+        #: how often it runs, at most (``None``: nobody knows); whether that is for a loop; and the lists that this runs over
         self.times: Any = 1
         self.is_loop = False
-        self.over: Any = None
+        self.over: tuple[Any, ...] = ()
         self._list_uses = len(tracer.list_uses)
 
     def writes(self, storage: Storage) -> None:

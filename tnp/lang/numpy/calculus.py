@@ -55,7 +55,7 @@ ufuncs: Any = _elementwise
 
 def _part(a: TensorProxy, start: int, stop: int, dim: int) -> TensorProxy:
     """``a[start:stop]`` along a dimension, negative positions counting from the end."""
-    (n,) = sizes.extents(a.shape[dim : dim + 1], "a difference")
+    n = a.shape[dim]
     if type(n) is not int:
         made: TensorProxy = prims.dynamic_slice(a, dim, start, stop or None, 1)
         return made

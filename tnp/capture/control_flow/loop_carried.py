@@ -15,12 +15,21 @@ from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import sizes, symbols
+from tnp.core import intervals, sizes, symbols
 from tnp.core.errors import NeedsEager
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.views import Path
 
-__all__ = ["carried_handle", "either_of", "name_of", "output_handle", "parts_of", "proxy_of", "settled"]
+__all__ = [
+    "bound_counters",
+    "carried_handle",
+    "either_of",
+    "name_of",
+    "output_handle",
+    "parts_of",
+    "proxy_of",
+    "settled",
+]
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -76,6 +85,25 @@ def carried_handle(
         return None
     number = NumberProxy(fresh, init.python_type if isinstance(init, NumberProxy) else type(init))
     return init, number, TracedNumber(number)
+
+
+#: what no counter comes to: counting there would take years
+_FAR = 2**62
+_STEP = 2**20
+
+
+def bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any]) -> None:
+    """Says of integers to which each iteration adds a constant that they fit 64 bits."""
+    for name, result in results.items():
+        number = carried[name]
+        if not (isinstance(number, NumberProxy) and isinstance(result, NumberProxy)) or number.python_type is not int:
+            continue
+        begin = intervals.bounds(inits[name]) if is_number(inits[name]) else (None, None)
+        step = intervals.linear(result).plus(intervals.linear(number), -1)
+        is_near = all(x is not None and abs(x) < _FAR // 2 for x in begin)
+        if is_near and step.is_constant and abs(step.constant) < _STEP:
+            number.low = -_FAR if number.low is None else number.low
+            number.bound = _FAR if number.bound is None else number.bound
 
 
 def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:

@@ -9,6 +9,7 @@ from tnp.capture.control_flow.appended_lists import AppendedList
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
+    bound_counters,
     carried_handle,
     either_of,
     name_of,
@@ -37,7 +38,7 @@ from tnp.capture.speculation.trials import (
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import intervals, prims, sizes, symbols
+from tnp.core import prims, sizes, symbols
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.subtraces import Body
@@ -263,7 +264,7 @@ class Loop(Trial):
         self.check_effects(region)
         self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
-        _bound_counters(carried, inits, results)
+        bound_counters(carried, inits, results)
         holders = [self._holders(storage, handles) for storage in appended]
         in_lists = [(use.list, self._holders(s, handles)) for use in region.list_uses() for s, _ in use.arrays]
         stored = self.stored_results(region)
@@ -575,25 +576,6 @@ def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymb
             if isinstance(n, NumberProxy) and n.name not in begun and n.name not in found:
                 found[n.name] = prims.size.bind(p, d, output=n)
     return list(found.values())
-
-
-#: what no counter comes to: counting there would take years
-_FAR = 2**62
-_STEP = 2**20
-
-
-def _bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any]) -> None:
-    """Says of integers to which each iteration adds a constant that they fit 64 bits."""
-    for name, result in results.items():
-        number = carried[name]
-        if not (isinstance(number, NumberProxy) and isinstance(result, NumberProxy)) or number.python_type is not int:
-            continue
-        begin = intervals.bounds(inits[name]) if is_number(inits[name]) else (None, None)
-        step = intervals.linear(result).plus(intervals.linear(number), -1)
-        is_near = all(x is not None and abs(x) < _FAR // 2 for x in begin)
-        if is_near and step.is_constant and abs(step.constant) < _STEP:
-            number.low = -_FAR if number.low is None else number.low
-            number.bound = _FAR if number.bound is None else number.bound
 
 
 def _is_callers(x: Any) -> bool:

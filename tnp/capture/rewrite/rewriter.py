@@ -39,12 +39,13 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX, own_nodes
+from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
 from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
+from tnp.capture.rewrite.scopes import Names, only_assigned
 from tnp.runtime import disk_cache, locks
 
 __all__ = ["has_hooks", "rewrite"]
@@ -56,67 +57,8 @@ _PATTERNS = f"{PREFIX}patterns"
 #: functions that look at their caller's frame, which must stay the user's
 _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-
 #: of those, functions that with an argument look at that, and not at the frame
 _ASK_OBJECTS = frozenset(("vars", "dir"))
-
-
-class _Names:
-    """The names that a function binds, those of the functions and comprehensions in it included."""
-
-    def __init__(self, function: ast.AST) -> None:
-        self.bound: set[str] = set()
-        self.outer: set[str] = set()
-        self.global_: set[str] = set()
-        for node in walk([function]):
-            if isinstance(node, ast.Name):
-                if not isinstance(node.ctx, ast.Load):
-                    self.bound.add(node.id)
-            elif isinstance(node, ast.arg):
-                self.bound.add(node.arg)
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                self.bound.add(node.name)
-            elif isinstance(node, ast.alias):
-                self.bound.add((node.asname or node.name).partition(".")[0])
-            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-                self.bound.add(node.name)
-            elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                self.outer.update(node.names)
-                self.global_.update(node.names if isinstance(node, ast.Global) else ())
-
-
-def _only_assigned(function: ast.AST) -> set[str]:
-    """The names that a function declares as names of the outside, and binds by assignments alone, nowhere as a name of its own."""
-    declared: set[str] = set()
-    otherwise: set[str] = set()
-
-    def look(scope: Any) -> None:
-        own = list(own_nodes([scope.body] if isinstance(scope, ast.Lambda) else scope.body))
-        here = {name for n in own if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
-        declared.update(here)
-        plain = {id(t) for n in own for target in _targets(n) for t in walk([target]) if isinstance(t, ast.Name)}
-        for n in own:
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
-                if n.id not in here or id(n) not in plain:
-                    otherwise.add(n.id)
-            elif isinstance(n, _SCOPES):
-                otherwise.update({n.name} if not isinstance(n, ast.Lambda) else ())
-                look(n)
-            elif isinstance(n, (ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-                otherwise.update(_Names(n).bound)
-        if hasattr(scope, "args"):
-            otherwise.update(n.arg for n in walk([scope.args]) if isinstance(n, ast.arg))
-
-    look(function)
-    return declared - otherwise
-
-
-def _targets(node: ast.AST) -> list[ast.expr]:
-    """What a statement assigns."""
-    if isinstance(node, ast.Assign):
-        return node.targets
-    return [node.target] if isinstance(node, ast.AugAssign) else []
 
 
 class _Rewriter(Transformer):
@@ -581,10 +523,10 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
         return None
     if not isinstance(node, ast.Lambda):
         node.body = Comprehensions(_FRAME_FUNCTIONS).block(node.body)
-    names = _Names(node)
+    names = Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
-    rewriter = _Rewriter(names.bound - names.outer, outside, outside & _only_assigned(node), private)
+    rewriter = _Rewriter(names.bound - names.outer, outside, outside & only_assigned(node), private)
     if isinstance(node, ast.Lambda):
         node.body = rewriter.visit(node.body)
     else:

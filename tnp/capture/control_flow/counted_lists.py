@@ -26,6 +26,7 @@ from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
 from tnp.core import prims
+from tnp.core.prims.control_flow import START_OVER
 from tnp.core.views import Path
 
 __all__ = ["CountedList", "new_list"]
@@ -159,9 +160,9 @@ class CountedList(ListStandIn):
         """The parts as they are if an item is one of the list's."""
         together, values = parts_of_item(item)
         if not parts:
-            if not values or any(type(x) is TracedEither or value_of([x]) is None for x in values):
+            if not values or any(type(x) is not TracedEither and value_of([x]) is None for x in values):
                 raise self._refusal()
-            return tuple(map(Part, values))
+            return tuple(Part(x, x.kinds if type(x) is TracedEither else None) for x in values)
         if together is not parts_of_item(self._example)[0] or len(values) != len(parts):
             raise self._refusal()
         found = [p.taking(x) for p, x in zip(parts, values)]
@@ -195,7 +196,7 @@ class CountedList(ListStandIn):
             return
         tracer = active.current()
         tracer.expects_no_error()
-        tracer.call(prims.assert_, (condition,), {})
+        tracer.call(prims.assert_, (condition, START_OVER), {})
 
     def _position(self, key: Any) -> Any:
         """A subscript from the beginning of the list; where it is out of bounds, the call runs eagerly."""
@@ -267,6 +268,14 @@ class CountedList(ListStandIn):
         found = self._item(self.count - 1)
         self._set_count(self.count - 1)
         return found
+
+    def reverse(self) -> None:
+        if not self.is_counted:
+            raise self._refusal()
+        self._check()
+        self._use(ListUse(self, (0,)), self._example)
+        for p in self.parts:
+            p.reverse(self.count)
 
     def copy(self) -> CountedList:
         return self._cut(slice(None))

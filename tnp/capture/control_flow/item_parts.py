@@ -110,6 +110,12 @@ class Part:
         assert self.flags is None or self.kinds is not None
         return replace(self, rows=rows, flags=None if self.flags is None else self.flags[:count][key].copy())
 
+    def reverse(self, count: Any) -> None:
+        """Puts the first ``count`` in the opposite order."""
+        for array in (self.rows, self.flags):
+            if array is not None:
+                array[:count] = array[:count][::-1].copy()
+
     def output(self, count: Any) -> Any:
         """What the program returns for the first ``count``."""
         rows = self.first(count).__tnp_value__()

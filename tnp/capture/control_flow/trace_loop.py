@@ -312,7 +312,11 @@ class Loop(Trial):
         if self.appended and code is not None and code is not CONTINUE:
             self.count_items([one.items for one in self.appended.values()])
             raise Failure("it appends to a list, and may be left early")
-        stored = [one.store(region, index) for one in self.appended.values()]
+        try:
+            stored = [one.store(region, index) for one in self.appended.values()]
+        except Failure:
+            self.count_items([one.items for one in self.appended.values()])
+            raise
         memory = [id(s) for s in stored if s is not None]
         if len(set(memory)) < len(memory):
             raise Failure("it appends an array to two lists")
@@ -333,7 +337,11 @@ class Loop(Trial):
             if self.iterations is None or not self.iterations.known or self.times > 1 or is_fixed:
                 self.count_items([items])
                 raise Failure("it changes a list, a dict or an object")
-            self.appended[id(items)] = AppendedList(items, added, self.iterations)
+            try:
+                self.appended[id(items)] = AppendedList(items, added, self.iterations)
+            except Failure:
+                self.count_items([items])
+                raise
             raise Retrace(region)
         super().check_effects(region)
 

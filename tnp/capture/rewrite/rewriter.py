@@ -208,7 +208,9 @@ class _Rewriter(Transformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
-        if isinstance(node.value, ast.List) and not any(isinstance(x, ast.Starred) for x in node.value.elts):
+        if isinstance(node.value, ast.Tuple):
+            node.value.elts = [self._new_list(x) if isinstance(x, ast.List) else x for x in node.value.elts]
+        elif isinstance(node.value, ast.List):
             node.value = self._new_list(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]

@@ -23,7 +23,17 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["assert_", "carrying_bodies", "check_bound", "cond", "for_loop", "stored", "unbound_error", "while_loop"]
+__all__ = [
+    "START_OVER",
+    "assert_",
+    "carrying_bodies",
+    "check_bound",
+    "cond",
+    "for_loop",
+    "stored",
+    "unbound_error",
+    "while_loop",
+]
 
 
 def is_condition(x: Any) -> bool:
@@ -156,6 +166,10 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
             intervals.note_either(number, a, b)
             new.append(number)
     return (*carried, *new)
+
+
+#: the message of an assertion that is not the program's: where it fails, the call runs eagerly from its beginning
+START_OVER = "the call starts over"
 
 
 @prim(OpTags.EFFECT, OpTags.MAY_RAISE)

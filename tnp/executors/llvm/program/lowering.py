@@ -12,6 +12,7 @@ from typing import Any
 
 from tnp.core import dtypes, prims, symbols
 from tnp.core.dtypes import DType
+from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol
@@ -41,6 +42,10 @@ MEMORY_LIMIT = 1 << 36
 WORTH_KEEPING = 4
 
 Failure = Callable[..., BaseException]
+
+
+def _start_over() -> BaseException:
+    return AssertionError(START_OVER)
 
 
 class Program(IntegerCode):
@@ -75,6 +80,8 @@ class Program(IntegerCode):
         #: what checks raise, and with how many numbers of the record
         self.failures = [] if failures is None else failures
         self.may_refuse = self.may_decline = False
+        #: whether the call may run eagerly from its beginning, instead of the loop from its own
+        self.starts_over = False
         self.memories: list[Memory] = []
         self.allocations = Allocations()
         #: the loops around what is being lowered
@@ -193,6 +200,8 @@ class Program(IntegerCode):
         if ok == TRUE:
             return
         number = None
+        if failure is None and self.starts_over:
+            failure, values = _start_over, ()
         if failure is None:
             self.may_refuse = True
         else:

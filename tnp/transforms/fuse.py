@@ -61,6 +61,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unf
             continue
         inputs, outputs = _boundary(group, k, last_readers)
         inputs = list(first.fuser.inputs_of(group, inputs))
+        if first.fuser.updates_inputs:
+            outputs += _written_and_unused(group, outputs)
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         if not stores and first.fuser.updates_inputs:
             stores = _over_products(group, inputs, outputs, products)
@@ -181,6 +183,15 @@ def _stores(
         if at not in stores.values():
             stores[k] = at
     return stores
+
+
+def _written_and_unused(group: Sequence[BoundSymbol], outputs: Sequence[Proxy]) -> list[Proxy]:
+    """What a loop or a branch leaves in memory that nobody reads afterwards. As an output, it may be the memory that there was before, of
+    which no copy is made then."""
+    if len(group) > 1 or not is_control_flow(group[0]):
+        return []
+    written, read = stored(group[0]), {p.name for p in outputs}
+    return [p for p in group[0].flat_outputs if p.name in written and p.name not in read]
 
 
 def _products_read_once(groups: Sequence[Sequence[BoundSymbol]]) -> set[str]:

@@ -24,8 +24,10 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 
-__all__ = ["AppendedList", "is_number", "number_type", "type_of", "value_of"]
+__all__ = ["APPENDED", "AppendedList", "is_number", "number_type", "type_of", "value_of"]
 
+#: what the stand-ins are called
+APPENDED = "a list that a loop appends to"
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
@@ -46,7 +48,7 @@ class AppendedList:
         self._shape = found.shape if type(found) is TracedArray else ()
         self._dtype = found.dtype if type(found) is TracedArray else np.dtype(number_type(found))
         self._array: Any = None
-        self._stand_in = GrowingList("a list that a loop appends to")
+        self._stand_in = GrowingList(APPENDED)
 
     def _step(self) -> int:
         step = self.iterations.step

@@ -261,8 +261,20 @@ class CountedList(ListStandIn):
         self.extend(items)
         return self
 
+    def _is_plain(self) -> bool:
+        """Whether it has its items one by one, and an operation that changes it may change these."""
+        if self.is_counted:
+            return False
+        if all(r.serial < self.serial for r in active.current().regions):
+            return True
+        if self.items:  # in a loop or a branch, it begins to count
+            self._use(ListUse(self, (0,)), self.items[0])
+        raise self._refusal()
+
     def pop(self, *at: Any) -> Any:
-        if at or not self.is_counted:
+        if self._is_plain():
+            return self.items.pop(*at)
+        if at:
             raise self._refusal()
         self._demand(self.count > 0)
         found = self._item(self.count - 1)
@@ -270,8 +282,9 @@ class CountedList(ListStandIn):
         return found
 
     def reverse(self) -> None:
-        if not self.is_counted:
-            raise self._refusal()
+        if self._is_plain():
+            self.items.reverse()
+            return
         self._check()
         self._use(ListUse(self, (0,)), self._example)
         for p in self.parts:
@@ -295,9 +308,10 @@ class CountedList(ListStandIn):
         return made
 
     def sort(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs or self.together is not None or not self.is_counted or active.current().regions:
+        if args or kwargs or self.together is not None or not self.is_counted:
             raise self._refusal()
         (part,) = self.parts
+        self._use(ListUse(self, (0,)), self._example)
         values, call = part.first(self.count), active.current().numpy_function
         if part.is_array or part.dtype.kind not in "iuf" or part.kinds is not None:
             raise self._refusal()
@@ -314,11 +328,10 @@ class CountedList(ListStandIn):
         return self._item(self._position(key))
 
     def __setitem__(self, key: Any, item: Any) -> None:
-        around = [r for r in active.current().regions if r.serial > self.serial]
-        if not around and not self.is_counted:
+        if self._is_plain():
             self.items[key] = item
             return
-        if any(p.is_array for p in self.parts) or type(item) is list or not (self.is_counted or self.items):
+        if any(p.is_array for p in self.parts) or type(item) is list:
             raise self._refusal()
         self._use(ListUse(self, (0,)), item)
         self._store(self._position(key), item)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.appended_lists import AppendedList
+from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
@@ -19,6 +19,7 @@ from tnp.capture.control_flow.loop_carried import (
     settled,
 )
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace
 from tnp.capture.speculation.trials import (
     BREAK,
@@ -39,6 +40,7 @@ from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes, symbols
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.subtraces import Body
@@ -285,6 +287,10 @@ class Loop(Trial):
         for counted, names in in_lists:
             counted.share([self.variables[n].storage for n in names])
         return left
+
+    def learn(self, reason: NeedsEager) -> None:
+        if isinstance(reason, ReadsVarying) and reason.description == APPENDED:  # the body reads the list
+            self.count_items([one.items for one in self.appended.values()])
 
     def describe(self, region: Region) -> None:
         region.is_loop = True

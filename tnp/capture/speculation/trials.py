@@ -215,6 +215,7 @@ class Trial:
                 region.undo()
                 if isinstance(reason, CountsItems):
                     raise
+                self.learn(reason)
                 if not self._carry_assigned(region):
                     raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
             except Exception as error:
@@ -232,6 +233,9 @@ class Trial:
 
     def once(self, region: Region) -> Any:
         raise NotImplementedError
+
+    def learn(self, reason: NeedsEager) -> None:
+        """Looks at what an attempt met. Raises :class:`CountsItems` where that is a list whose items can be counted."""
 
     def describe(self, region: Region) -> None:
         """Says of a new region how often it runs."""

@@ -55,12 +55,14 @@ class Part:
     def taking(self, x: Any) -> Part | None:
         """The part as it is if ``x`` is one of its values, too; ``None`` if there is none."""
         if self.kinds is not None:
-            return None if either(x, self.kinds) is None else self
+            return self if _is_one_of(x, self.kinds) else None
         value = None if type(x) is TracedEither else value_of([x])
         if value is not None and type_of(value) == type_of(self.example):
             return self
         kinds = None if self.is_array or type(x) is tuple else kinds_of_both(self.example, x)
-        return None if kinds is None else replace(self, kinds=kinds)
+        if kinds is None or not (_is_one_of(x, kinds) and _is_one_of(self.example, kinds)):
+            return None
+        return replace(self, kinds=kinds)
 
     def allocated(self, room: Any, before: Part | None, count: Any) -> Part:
         """The part with memory for so many, and ``count`` of those that it had ``before``."""
@@ -123,6 +125,13 @@ class Part:
             return Rows(rows, self.are_numbers)
         assert self.flags is not None
         return MixedRows(rows, self.flags[:count].__tnp_value__(), self.kinds[1])
+
+
+def _is_one_of(x: Any, kinds: Kinds) -> bool:
+    """Whether a value is a scalar or a number of these kinds, and of no other that is equal to one: a 0 is no 0.0."""
+    if is_number(x) and number_type(x) is not kinds[1]:
+        return False
+    return either(x, kinds) is not None
 
 
 def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import itertools
 import sys
 import types
@@ -199,6 +200,10 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if _is_users_class(f):
         if any(name.startswith("__") for name in traced_members(f)):
             raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
+    elif f is inspect.signature and len(args) == 1 and callable(args[0]) and not is_user_function(args[0]):
+        return  # of a library's function, which stays as it is
+    elif isinstance(owner, (inspect.Signature, inspect.Parameter)):
+        return
     elif not (_is_pure_module(_module_of(f)) or is_user_function(f) or _is_class_of_named_tuples(f)):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
 

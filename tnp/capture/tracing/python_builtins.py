@@ -21,6 +21,7 @@ from tnp.capture.control_flow.iterables import (
     zip_,
 )
 from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
@@ -183,6 +184,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
     **FUNCTIONALS,
+    **EIGENVALUES,
     **MATH,
 }
 #: functions that are the tracer's own whatever their arguments

@@ -92,6 +92,8 @@ class Tracer:
         self.loses_no_stores = False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
+        #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such
+        self.lapack_calls: int | None = None
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []

@@ -96,6 +96,14 @@ def _is_integer(tracer: Tracer, a: TracedArray) -> Any:
     return True if kind in "iu" else _item(tracer, a) % 1 == 0
 
 
+def _array_wrap(tracer: Tracer, a: TracedArray, array: Any, context: Any = None, return_scalar: Any = False, /) -> Any:
+    """What NumPy makes of a result for an array like ``a``: of plain arrays, the result."""
+    is_plain = not a.scalar and not getattr(array, "scalar", True) and not tracer.inputs.subclassed
+    if not is_plain or context is not None or return_scalar:
+        raise NeedsEager("it calls __array_wrap__ of other objects than plain arrays")
+    return array
+
+
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "__copy__": lambda tracer, a: a.copy(),
     "__deepcopy__": lambda tracer, a: a.copy(),
@@ -108,6 +116,7 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "tolist": _tolist,
     "to_device": _to_device,
     "__array_namespace__": _array_namespace,
+    "__array_wrap__": _array_wrap,
 }
 
 

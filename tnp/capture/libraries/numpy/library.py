@@ -18,6 +18,7 @@ from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_pl
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.lengths import with_lengths
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
@@ -208,6 +209,11 @@ class NumpyLibrary(Operators, Subscripts):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":
                 return copy_of(tracer.inputs.constant_array(known), order="K")
+        if OpTags.FACTORY in symbol.tags and is_traced((args, tuple(kwargs.values()))):
+            counted = with_lengths(tracer, function, args, kwargs)
+            if type(counted) is TracedArray:
+                return counted
+            args, kwargs = counted
         return tracer.call(symbol, args, kwargs)
 
     def _may_give_argument(self, function: Any) -> bool:

@@ -60,7 +60,7 @@ def test_numbers_that_are_needed_after_a_loop_are_there():
         for i in range(20):
             x[i] = i
             k += 2
-        return np.zeros(int(str(k)))
+        return np.zeros(k)
 
     assert "for " not in source(same_as_eager(f, lambda: (np.ones(20),)))
     assert driver.ITERATIONS_AGAIN >= 20

@@ -1,4 +1,4 @@
-"""Arrays whose lengths the program computes: one program for all lengths, with the results and errors of eager."""
+"""Arrays whose lengths the program computes: after two values one program for all lengths, with the results and errors of eager."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ RNG = np.random.default_rng(0)
 
 
 def one_program(f, *calls):
-    """Compares the jitted ``f`` with eager for several calls, and checks that one program serves all."""
+    """Compares the jitted ``f`` with eager for several calls, and checks that one program serves all but two."""
     jitted = tnp.jit(f)
     for args in calls:
         assert_same(jitted(*args), f(*args))
     text = str(tnp.explain(jitted))
     assert "eager" not in text and "in parts" not in text, text
-    assert tnp.cache_info(jitted).size == 1, text
+    assert tnp.cache_info(jitted).size <= 3, text
     return jitted
 
 
@@ -36,11 +36,13 @@ def same_errors(f, *calls):
 
 
 def integers(*tops):
-    return [(RNG.integers(0, top, 20), RNG.random(70)) for top in tops]
+    made = [(RNG.integers(0, top, 20), RNG.random(70)) for top in (*tops, 11, 23)]
+    return [*made, *made]
 
 
 def numbers(*scales):
-    return [(RNG.random(30) * scale,) for scale in scales]
+    made = [(RNG.random(30) * scale,) for scale in (*scales, 4)]
+    return [*made, *made]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,15 @@ def test_lengths_in_loops():
 )
 def test_negative_and_impossible_lengths(f):
     with np.errstate(all="ignore"):
-        same_errors(f, (np.array([3, 5]),), (np.array([-3, 5]),), (np.array([0, 5]),), (np.array([0, 0]),))
+        same_errors(
+            f,
+            (np.array([3, 5]),),
+            (np.array([4, 5]),),
+            (np.array([2, 5]),),
+            (np.array([-3, 5]),),
+            (np.array([0, 5]),),
+            (np.array([0, 0]),),
+        )
 
 
 def test_arguments_that_were_written_keep_what_eager_wrote():
@@ -153,7 +163,8 @@ def test_arguments_that_were_written_keep_what_eager_wrote():
         return y
 
     jitted = tnp.jit(f)
-    jitted(np.ones(3), np.array([3]))
+    for n in (3, 2, 4):
+        jitted(np.ones(3), np.array([n]))
     x = np.ones(3)
     with pytest.raises(ValueError, match="negative dimensions"):
         jitted(x, np.array([-1]))

@@ -1,6 +1,6 @@
 """Lengths that the program computes: ``np.zeros(int(x.max()))``, ``np.arange(x.min(), x.max(), 0.1)``, ``np.linspace(0, 1, n)``.
 
-The length is checked, and is a size known at run time only. It would be a value on which the program depends otherwise.
+The first values of an integer get a program each. From then on the length is checked, and is a size known at run time only.
 """
 
 from __future__ import annotations
@@ -68,7 +68,19 @@ def _checked(tracer: Tracer, x: Any, message: str) -> Any:
         return type(x)(_checked(tracer, n, message) for n in x) if is_traced(x) else x
     if not _is_computed(tracer, x):
         return x
-    return x if _is_length(x) else tracer.call(checked_length, (x, message), {})
+    if _is_length(x):
+        return x
+    known = _one_of_few(tracer, x)
+    return known if known is not None else tracer.call(checked_length, (x, message), {})
+
+
+def _one_of_few(tracer: Tracer, x: Any) -> Any:
+    """The value of an integer that had few others in the calls before, for which the program is then: what comes of it is faster than with
+    a length that it has to look up. ``None`` for others, and for what is computed of a float, which is another one in most calls."""
+    if type(x) is TracedNumber and x.proxy.is_of_float:
+        return None
+    known = tracer.specializer.length(x.__tnp_value__(), "a length")
+    return known if known is None or type(x) is TracedNumber else x.library.element(x, known)
 
 
 def _is_length(x: Any) -> bool:
@@ -91,6 +103,11 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         return None
     if type(start) is int and type(step) is int and (start, step) == (0, 1) and _is_length(stop):
         return None
+    if all(_is_computed(tracer, x) for x in bounds if is_traced(x)):
+        known = [_one_of_few(tracer, x) if _is_computed(tracer, x) else x for x in bounds]
+        if None not in known:
+            result: TracedArray = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
+            return result
     length = tracer.call(arange_length, bounds, {})
     made: TracedArray = tracer.call(arange_of_length, (*bounds, length), {"dtype": kwargs.get("dtype")})
     return made

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.strided import strides_of
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.core import prims
 from tnp.core.errors import NeedsEager, NeedsValue, user_stack_level
@@ -123,13 +124,6 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
 # Attributes, read
 
 
-def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
-    known = a.strides_
-    if known is None or any(type(n) is not int or n < 2 for n in a.shape_):
-        raise NeedsEager("it reads the strides of an array whose layout tnp does not know")
-    return tuple(s * a._element_type.itemsize for s in known)
-
-
 def _flat(tracer: Tracer, a: TracedArray) -> TracedFlat:
     return TracedFlat(tracer, _written_to(tracer, a))
 
@@ -139,7 +133,7 @@ ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "flat": _flat,
     "itemsize": lambda tracer, a: a._element_type.itemsize,
     "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
-    "strides": _strides,
+    "strides": lambda tracer, a: strides_of(a),
 }
 
 

@@ -18,6 +18,7 @@ from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_pl
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.interpolants import is_made, made
 from tnp.capture.libraries.numpy.lengths import with_lengths
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over
@@ -267,6 +268,8 @@ class NumpyLibrary(Operators, Subscripts):
 
     def constructed(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Constructs an object of a NumPy class; ``NotImplemented`` for other classes, and if all arguments are known."""
+        if is_made(cls):
+            return made(cls, args, kwargs)
         if not issubclass(cls, (np.generic, np.dtype, np.ndarray)):
             return NotImplemented
         traced = is_traced((args, tuple(kwargs.values())))

@@ -14,6 +14,7 @@ import numpy as np
 from tnp.capture.libraries.numpy import lapack
 from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.strided import as_strided
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ __all__ = ["call_undefined"]
 
 #: functions whose results depend on values, or that call others that are compiled: their source is traced first
 _FIRST = frozenset((np.polyfit, np.roots, np.trim_zeros))
+#: functions that are defined while tracing
+_OWN: dict[Any, Any] = {np.lib.stride_tricks.as_strided: as_strided}
 _DISPATCHED = type(np.sum)
 
 
@@ -30,6 +33,9 @@ def call_undefined(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs:
     """A call of a function of NumPy's that the language lacks: an opaque call, or its source traced where there can be none."""
     if lapack.is_routine(function):
         return lapack.call(tracer, function, args, kwargs)
+    own = _OWN.get(function)
+    if own is not None:
+        return own(*args, **kwargs)
     source = _in_python(function)
     if source is None or function in ANSWERS:
         return run_opaquely(tracer, function, args, kwargs)

@@ -133,3 +133,25 @@ def test_ranges_in_subscripts():
         )
 
     whole(f, X, 3)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_delete_of_computed_positions(axis):
+    def f(a):
+        found = np.where(a[0, 1:] == a[0, :-1])
+        return np.delete(a, found, axis), np.delete(a, found[0] - 1, axis), np.delete(a, np.argsort(a[:, 0])[:2], axis)
+
+    table = TABLE.copy()
+    table[0, 2:4] = table[0, 1]
+    whole(f, table)
+    whole(lambda a: np.delete(a, a[:, 0] > 3, 0), table)
+
+
+def test_delete_beyond_the_end_raises():
+    jitted = tnp.jit(lambda x, k: np.delete(x, k + 1))
+    assert_same(jitted(X, np.array([3, 4])), np.delete(X, [4, 5]))
+    with pytest.raises(IndexError):
+        jitted(X, np.array([3, 400]))
+    jitted = tnp.jit(lambda x: np.delete(x, x[1:] > 3))
+    with pytest.raises(ValueError, match="boolean array argument"):
+        jitted(X)

@@ -121,3 +121,18 @@ def test_what_is_done_otherwise_is_pythons():
     for f in (asked, written, written_before):
         assert_same(tnp.jit(f)(X.copy(), Y), f(X.copy(), Y))
     assert type(tnp.jit(returned)(X, Y)) is interpolate.interp1d
+
+
+def test_fill_values_and_loops():
+    def f(x, rows, at):
+        first = interpolate.interp1d(x, rows[0], bounds_error=False, fill_value=rows[0, -1])(at)
+        both = interpolate.interp1d(x, rows[1], bounds_error=False, fill_value=(rows[1, 0], rows[1, -1]))(at)
+        found = np.zeros((at.size, len(rows)))
+        for i in range(len(rows)):
+            inter = interpolate.interp1d(
+                x * (i + 1), rows[i], bounds_error=False, fill_value=rows[i, -1], kind="linear"
+            )
+            found[:, i] += inter(at)
+        return first, both, found
+
+    whole(f, X, RNG.random((40, 30)), np.linspace(-1, 2, 9))

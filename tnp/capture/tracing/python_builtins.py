@@ -21,6 +21,7 @@ from tnp.capture.control_flow.iterables import (
     zip_,
 )
 from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.libraries.numpy.deleting import DELETING
 from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
@@ -185,6 +186,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
     **FUNCTIONALS,
+    **DELETING,
     **EIGENVALUES,
     **IN_PLACE,
     **MATH,

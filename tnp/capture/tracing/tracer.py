@@ -251,7 +251,12 @@ class Tracer:
         except NeedsOpaque:
             return library.opaque_call(self, symbol, args, kwargs)
         except NeedsValue as needed:
-            result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+            try:
+                result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+            except NeedsValue as another:  # of a number that is computed of a length
+                if not library.may_settle_sizes(info) or self.regions:
+                    raise
+                result = self._call_with_sizes(symbol, proxies, keywords, seen, another)
         except NeedsConcreteSize as needed:
             if not library.may_settle_sizes(info):
                 raise

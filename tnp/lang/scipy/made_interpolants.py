@@ -19,7 +19,7 @@ from tnp.lang.scipy.registry import Method, methods_of, own_call
 from tnp.runtime.modules import loaded
 from tnp.runtime.quiet import quiet
 
-__all__ = ["CLASSES", "CONSTRUCTION", "is_made", "state_of"]
+__all__ = ["CLASSES", "CONSTRUCTION", "NATIVE", "is_made", "state_of"]
 
 #: by a class's name, how many arrays its constructor takes, and the options that it may have
 CLASSES: dict[str, tuple[int, frozenset[str]]] = {
@@ -28,6 +28,8 @@ CLASSES: dict[str, tuple[int, frozenset[str]]] = {
     "PchipInterpolator": (2, frozenset(("axis", "extrapolate"))),
     "Akima1DInterpolator": (2, frozenset(("axis", "extrapolate"))),
 }
+#: kinds of interp1d whose state is computed here
+NATIVE = ("linear", "nearest")
 
 
 def is_made(x: Any) -> bool:
@@ -90,7 +92,7 @@ def state_of(
     proxies = tuple(a.__tnp_value__() for a in arrays)
     method, state = _dry(name, options, proxies)
     names, plain = _parts(state)
-    if name == "interp1d" and state["kind"] in ("linear", "nearest"):
+    if name == "interp1d" and state["kind"] in NATIVE:
         return method, state | _of_points(record, arrays, state, options)
     made = record(CONSTRUCTION, (name, options, repr(plain), *arrays), {})
     return method, {**plain, **dict(zip(names, made))}

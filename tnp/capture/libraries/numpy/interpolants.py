@@ -15,7 +15,7 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
-from tnp.lang.scipy.made_interpolants import CLASSES, CONSTRUCTION, is_made, state_of
+from tnp.lang.scipy.made_interpolants import CLASSES, CONSTRUCTION, NATIVE, is_made, state_of
 
 __all__ = ["is_made", "made"]
 
@@ -27,8 +27,12 @@ def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tracer = active.current()
     if not is_traced((args, tuple(kwargs.values()))):
         return NotImplemented
-    if len(args) != count or kwargs.keys() - options or tracer.regions:
+    is_native = name == "interp1d" and kwargs.get("kind", "linear") in NATIVE
+    if len(args) != count or kwargs.keys() - options or (tracer.regions and not is_native):
         raise NeedsEager(f"it makes a {name} in a way, or at a place, that is not compiled")
+    fill = kwargs.get("fill_value")
+    if is_native and is_traced(fill):
+        kwargs = {**kwargs, "fill_value": (0.0, 0.0) if type(fill) is tuple else 0.0}
     known = {k: tracer.known(v) for k, v in kwargs.items()}
     if is_traced(tuple(known.values())) or not all(map(_is_plain, known.values())):
         raise NeedsEager(f"it makes a {name} with options that are not known")
@@ -42,6 +46,11 @@ def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return tracer.call(symbol, args, kwargs)
 
     method, state = state_of(record, name, known, arrays)
+    if is_native and is_traced(fill):
+        below, above = (tracer.call(lnp.asarray, (x,), {}) for x in (fill if type(fill) is tuple else (fill, fill)))
+        if any(a.ndim for a in (below, above)):
+            raise NeedsEager(f"it makes a {name} with several values for points outside")
+        state |= {"below": below, "above": above}
     return Interpolant(cls, method, state, [(a.storage, a.storage.value.name) for a in arrays])
 
 

@@ -27,6 +27,12 @@ _FIRST = frozenset((np.polyfit, np.roots, np.trim_zeros))
 #: functions that are defined while tracing
 _OWN: dict[Any, Any] = {np.lib.stride_tricks.as_strided: as_strided}
 _DISPATCHED = type(np.sum)
+#: modules whose functions make texts, act on files, or make other arrays than plain ones
+_NOT_TRACED = (
+    "numpy._core.arrayprint", "numpy._core.records", "numpy._core.memmap", "numpy.core", "numpy.ctypeslib", "numpy.f2py",
+    "numpy.lib._datasource", "numpy.lib._format_impl", "numpy.lib._npyio_impl", "numpy.lib._utils_impl", "numpy.lib.recfunctions",
+    "numpy.ma", "numpy.matrixlib", "numpy.random", "numpy.testing",
+)  # fmt: skip
 
 
 def call_undefined(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -51,9 +57,12 @@ def call_undefined(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs:
 
 
 def _in_python(function: Any) -> types.FunctionType | None:
-    """A function as it is written in Python, without what looks for other classes of arrays; ``None`` if it is written in C."""
+    """A function as it is written in Python, without what looks for other classes of arrays; ``None`` if it is
+    written in C, or is not traced."""
     found = getattr(function, "__wrapped__", None) if type(function) is _DISPATCHED else function
-    return found if type(found) is types.FunctionType else None
+    if type(found) is not types.FunctionType or str(found.__globals__.get("__name__")).startswith(_NOT_TRACED):
+        return None
+    return found
 
 
 def _traced(source: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

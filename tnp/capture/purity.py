@@ -21,7 +21,7 @@ from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
 from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.shadows import is_shadow
-from tnp.capture.objects.twins import traced_members
+from tnp.capture.objects.twins import is_twin, traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import CountsReferences, NeedsEager
@@ -129,7 +129,10 @@ def _module_of(f: Any) -> str:
     if type(f) in (types.BuiltinFunctionType, types.MethodWrapperType) and not isinstance(
         owner, types.ModuleType | None
     ):
-        return (owner if isinstance(owner, type) else type(owner)).__module__
+        kind = owner if isinstance(owner, type) else type(owner)
+        if is_twin(kind) and not is_shadow(owner):  # made by the program, of a class that inherits from Python's
+            kind = next((c for c in kind.__mro__ if f.__name__ in c.__dict__), kind)
+        return kind.__module__
     module = getattr(f, "__module__", None)
     if module is None and type(f) is types.FunctionType:  # of a wrapper of a method of C's
         module = f.__globals__.get("__name__")

@@ -236,3 +236,30 @@ def test_warnings_with_a_stack_level():
             found.append([(str(w.message), w.category, w.filename, w.lineno) for w in said])
         assert found[0] == found[1]
     assert "eager" not in str(tnp.explain(jitted)), tnp.explain(jitted)
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_warnings_that_say_the_caller(level):
+    def deprecated(x):
+        warnings.warn("use another", DeprecationWarning, stacklevel=level)
+        return x * 2
+
+    def inner(x):
+        return deprecated(x) + 1
+
+    for f in (deprecated, inner):
+        jitted = tnp.jit(f)
+
+        def called(g):
+            return g(X)
+
+        for _ in range(3):
+            found = []
+            for g in (jitted, f):
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    called(g)
+                found.append([(str(w.message), w.category, w.filename, w.lineno) for w in said])
+            assert found[0] == found[1]
+        assert "eager" not in str(tnp.explain(jitted)), tnp.explain(jitted)
+        assert "in parts" not in str(tnp.explain(jitted)), tnp.explain(jitted)

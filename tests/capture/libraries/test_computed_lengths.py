@@ -169,3 +169,12 @@ def test_arguments_that_were_written_keep_what_eager_wrote():
     with pytest.raises(ValueError, match="negative dimensions"):
         jitted(x, np.array([-1]))
     assert x.tolist() == [9.0, 1.0, 1.0]
+
+
+def test_differences_of_such_arrays():
+    def f(a):
+        t = np.arange(a.min(), a.max(), 0.1)
+        u = a[a > 1]
+        return np.diff(t), np.diff(u, n=2), np.diff(u, prepend=0), np.trapezoid(t**2, t), np.ediff1d(u), len(t[t > 1])
+
+    one_program(f, *numbers(3, 9, 5, 4))

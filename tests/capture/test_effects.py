@@ -220,21 +220,8 @@ def test_what_is_printed_otherwise_runs_eagerly(capsys, tmp_path):
             print(x, file=file)
         return x + 1
 
-    def levels(x):
-        warnings.warn("deep", stacklevel=2)
-        return x + 1
-
     not_whole(things, lambda: (np.ones(2),), "prints or logs a Thing")
     not_whole(to_file, lambda: (np.ones(2),), "")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert "stacklevel" in str(tnp.explain(_called(levels)))
-
-
-def _called(f):
-    jitted = tnp.jit(f)
-    jitted(np.ones(2))
-    return jitted
 
 
 def test_a_formatted_argument_of_another_function_is_a_text():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import itertools
 import sys
 import types
@@ -20,7 +21,7 @@ from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
 from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.shadows import is_shadow
-from tnp.capture.objects.twins import traced_members
+from tnp.capture.objects.twins import is_twin, traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import CountsReferences, NeedsEager
@@ -128,7 +129,10 @@ def _module_of(f: Any) -> str:
     if type(f) in (types.BuiltinFunctionType, types.MethodWrapperType) and not isinstance(
         owner, types.ModuleType | None
     ):
-        return (owner if isinstance(owner, type) else type(owner)).__module__
+        kind = owner if isinstance(owner, type) else type(owner)
+        if is_twin(kind) and not is_shadow(owner):  # made by the program, of a class that inherits from Python's
+            kind = next((c for c in kind.__mro__ if f.__name__ in c.__dict__), kind)
+        return kind.__module__
     module = getattr(f, "__module__", None)
     if module is None and type(f) is types.FunctionType:  # of a wrapper of a method of C's
         module = f.__globals__.get("__name__")
@@ -199,6 +203,10 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if _is_users_class(f):
         if any(name.startswith("__") for name in traced_members(f)):
             raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
+    elif f is inspect.signature and len(args) == 1 and callable(args[0]) and not is_user_function(args[0]):
+        return  # of a library's function, which stays as it is
+    elif isinstance(owner, (inspect.Signature, inspect.Parameter)):
+        return
     elif not (_is_pure_module(_module_of(f)) or is_user_function(f) or _is_class_of_named_tuples(f)):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
 

@@ -139,7 +139,7 @@ class CallGuards:
     def begin(self) -> None:
         self.steps: list[tuple[ValueGuard, Any]] = []
 
-    def __call__(self, wanted: ValueProgram) -> Any:
+    def __call__(self, wanted: ValueProgram, most: int | None = None) -> Any:
         entries = self.entries
         if self.steps:
             guard, value = self.steps[-1]
@@ -154,6 +154,8 @@ class CallGuards:
             raise RaisedWhenAsked(error) from None
         if value is MISS:
             raise NeedsEager(f"{wanted.what} needs a value that the program does not compute")
+        if most is not None and len(found.programs) >= min(most, found.family.limit) and not found.programs_for(value):
+            return None
         self.steps.append((found, value))
         return value
 

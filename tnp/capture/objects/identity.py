@@ -14,6 +14,7 @@ from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.interpolant import Interpolant
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
@@ -82,7 +83,7 @@ def type_(x: Any, *rest: Any) -> Any:
         x = x.settled()
     if isinstance(x, (GrowingList, ListStandIn)):
         return list
-    if type(x) in _STAND_INS:
+    if type(x) in _STAND_INS or type(x) is Interpolant:
         return x.__class__
     return class_of(x)
 

@@ -17,6 +17,7 @@ from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
+from tnp.capture.rewrite.rewriter import has_hooks
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -162,8 +163,8 @@ def _of_function(f: types.FunctionType, name: str) -> Any:
     """An attribute of a function."""
     value = getattr(f, name)
     active.current().inputs.functions.check((f,))
-    if not is_followed(f) or name in _UNCHANGING_NAMES:
-        return value
+    if not is_followed(f) or name in _UNCHANGING_NAMES or (has_hooks(f) and name in f.__dict__):
+        return value  # the program's own function has what the program gave it
     if name == "__code__":
         inputs = active.current().inputs
         inputs.guard_identity(value, Source(inputs.functions.name_of(f), f"function {f.__name__}").attribute(name))
@@ -245,6 +246,8 @@ def check_owner(x: Any, name: str) -> Any:
     tracer = active.running()
     if tracer is None or type(x) is Foreign:
         return x
+    if type(x) is types.FunctionType and not tracer.regions and has_hooks(x):
+        return x  # the program has made it
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):

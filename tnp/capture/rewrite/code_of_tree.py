@@ -151,10 +151,15 @@ def _is_part(code: types.CodeType, other: types.CodeType) -> bool:
 def _essence(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
     """What codes of one source have in common, wherever it stands in a file."""
     constants = [
-        _essence(c, private) if isinstance(c, types.CodeType) else repr(c).rpartition("<locals>.")[2]
+        _essence(c, private) if isinstance(c, types.CodeType) else _text_of(c).rpartition("<locals>.")[2]
         for c in code.co_consts
     ]
     return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
+
+
+def _text_of(constant: Any) -> str:
+    """A constant's text. Two sets of the same strings may give theirs in another order."""
+    return repr(sorted(map(repr, constant))) if isinstance(constant, frozenset) else repr(constant)
 
 
 def private_names(code: types.CodeType) -> dict[str, str]:

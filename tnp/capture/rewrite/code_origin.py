@@ -10,7 +10,16 @@ import types
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CACHED", "is_followed", "is_followed_module", "is_library_class", "is_library_module", "is_user_function"]
+__all__ = [
+    "CACHED",
+    "is_followed",
+    "is_followed_module",
+    "is_library_class",
+    "is_library_module",
+    "is_numpys",
+    "is_own_file",
+    "is_user_function",
+]
 
 #: the class of functions with a cache
 CACHED = type(functools.lru_cache(int))
@@ -35,6 +44,16 @@ def _is_library_file(filename: str) -> bool:
     if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
         return True
     return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
+
+
+def is_own_file(filename: str) -> bool:
+    """Whether a file is tnp's, and not one of its tests."""
+    return filename.startswith(_OWN_FOLDER) and not filename.startswith(_TESTING_FOLDER)
+
+
+def is_numpys(f: types.FunctionType) -> bool:
+    """Whether a Python function is NumPy's own: it stays what it is, and so does what it reads of its module."""
+    return str(f.__globals__.get("__name__")).partition(".")[0] == "numpy" and _is_library_file(f.__code__.co_filename)
 
 
 def is_user_function(f: Any) -> bool:

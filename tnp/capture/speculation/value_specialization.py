@@ -91,8 +91,8 @@ class GuardEvaluator(Protocol):
     def begin(self) -> None:
         """Called when a trace is begun, maybe another time."""
 
-    def __call__(self, wanted: ValueProgram) -> Any:
-        """The value, as a Python number."""
+    def __call__(self, wanted: ValueProgram, most: int | None = None) -> Any:
+        """The value, as a Python number; ``None`` if there are programs for ``most`` other values."""
 
 
 class Specializer:
@@ -100,12 +100,16 @@ class Specializer:
 
     #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
+    #: values of a length that get a program each, before one serves all lengths
+    FEW_LENGTHS = 2
 
     def __init__(self, tracer: Tracer, evaluator: GuardEvaluator | None) -> None:
         self.tracer = tracer
         self.evaluator = evaluator
         #: the value of each proxy, by name, on which the trace is specialized
         self.specialized: dict[str, Any] = {}
+        #: whether a length had other values in several calls
+        self.is_for_any_length = False
         #: the values that its value guards compute
         self._computed: set[str] = set()
         #: whether it is too early to specialize: unrolling loops might make the value known
@@ -132,6 +136,31 @@ class Specializer:
         with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found
+        return found
+
+    def length(self, proxy: Proxy, what: str) -> Any:
+        """The integer that ``proxy`` has in this call, if that is one of few in the calls; ``None`` if the program is to be for any.
+
+        Raises :class:`NeedsValue` if it is too early to ask."""
+        if proxy.name in self.specialized:
+            return self.specialized[proxy.name]
+        tracer = self.tracer
+        if self.evaluator is None or tracer.regions or tracer.differentiating or len(self.specialized) >= self.LIMIT:
+            return None
+        if self.is_for_any_length:
+            return None
+        needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
+        if self.postponed():
+            raise needed
+        wanted = self._value_guard(proxy, what, needed)
+        if wanted is None or wanted.computes_again(self._computed):
+            return None
+        with suspended(tracer):
+            found = self.evaluator(wanted, self.FEW_LENGTHS)
+        if found is None:
+            self.is_for_any_length = True
+        else:
+            self.specialized[proxy.name] = found
         return found
 
     def known(self, x: Any) -> Any:

@@ -19,6 +19,7 @@ from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import copy_of, python_call
 from tnp.capture.objects.foreign import Foreign, real_value
 from tnp.capture.tracing.predicates import is_traced
+from tnp.capture.tracing.program_frames import warned_at
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.texts import formatted, joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -75,12 +76,15 @@ def is_effect(f: Any) -> bool:
 
 def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Records the call ``f(*args, **kwargs)``, which stands in the program whose frame called the hook that calls this."""
+    caller = None
+    if f is warnings.warn:
+        args, kwargs, caller = warned_at(args, kwargs, sys._getframe(2))
     if not _REFUSED.isdisjoint(kwargs) or (f is warnings.warn and len(args) > 2):
         raise NeedsEager(f"it calls {f.__name__} with {', '.join(sorted(_REFUSED & kwargs.keys())) or 'a stack level'}")
     values: list[Any] = []
     packed = tuple(_packed(a, values) for a in args)
     named = {k: _packed_file(v) if k == "file" else _packed(v, values) for k, v in kwargs.items()}
-    effect = Effect(f, packed, named, caller_at(sys._getframe(2)))
+    effect = Effect(f, packed, named, caller or caller_at(sys._getframe(2)))
     formats = any(type(a) is TracedFormatting for a in (*args, *kwargs.values()))
     active.current().before_effect(may_raise=f is warnings.warn or formats)
     return python_call(effect, result_of(f), values)

@@ -26,8 +26,8 @@ from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
+from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
@@ -42,7 +42,7 @@ from tnp.capture.purity import (
     looks_at_values,
     takes_functions,
 )
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_numpys, is_user_function
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
@@ -58,7 +58,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
 
-__all__ = ["Runtime", "rewritten"]
+__all__ = ["Runtime", "call_traced", "rewritten"]
 
 _MISSING = object()
 #: functions of generators that are told their items
@@ -86,6 +86,7 @@ class Runtime(ControlFlow):
         self.globals = f.__globals__
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
+        self.is_numpys = is_numpys(f)
 
     def may_catch(self, is_read: bool) -> MayCatch:
         """Stands around the body of a ``try``; ``is_read`` says whether a handler reads the error."""
@@ -101,7 +102,7 @@ class Runtime(ControlFlow):
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
         tracer = active.running()
-        if tracer is None:
+        if tracer is None or self.is_numpys:
             return value
         value = assigned_value(tracer, self, name, value)
         if is_traced(value) or is_stand_in(value):
@@ -248,11 +249,11 @@ class Runtime(ControlFlow):
         if kind is types.FunctionType:
             symbol = NUMPY.symbol_of(f)
             if symbol is None:
-                return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
+                return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
         if kind is types.MethodType:
             if _is_traced_method(f):
-                return _call_user(f.__func__, (f.__self__, *args), kwargs)
+                return call_traced(f.__func__, (f.__self__, *args), kwargs)
             unfrozen = NUMPY.unfrozen(f) if args else None
             if unfrozen is not None:
                 method, parameters, keywords = unfrozen
@@ -281,7 +282,7 @@ class Runtime(ControlFlow):
                     return active.current().ufunc(owner, f.__name__, args, kwargs)
                 of_numpy = kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy")
                 if of_numpy and not is_impure(f):
-                    return run_opaquely(active.current(), f, args, kwargs)
+                    return call_undefined(active.current(), f, args, kwargs)
             return self._call_library(f, args, kwargs)
         if kind is CACHED:
             return call_cached(f, args, kwargs)
@@ -316,7 +317,7 @@ class Runtime(ControlFlow):
         if is_followed(called):
             if is_shadow(f):
                 guard_code(f, "__call__")
-            return _call_user(called, (f, *args), kwargs)
+            return call_traced(called, (f, *args), kwargs)
         return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -356,7 +357,7 @@ class Runtime(ControlFlow):
                 args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_of_numpy:
                 if is_traced(args) or is_traced(kwargs):
-                    return run_opaquely(tracer, f, args, kwargs)
+                    return call_undefined(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
         try:
@@ -386,7 +387,7 @@ class Runtime(ControlFlow):
         active.current().inputs.guard_class(cls, data=True)
         twin = twin_of(cls)
         if is_followed(new):
-            made = _call_user(new, (cls, *args), kwargs)
+            made = call_traced(new, (cls, *args), kwargs)
             if not isinstance(made, cls):
                 return made
             if twin is not cls and type(made) is cls:
@@ -394,7 +395,7 @@ class Runtime(ControlFlow):
         else:
             made = new(twin) if new is object.__new__ else new(twin, *args, **kwargs)
         if is_followed(init):
-            _call_user(init, (made, *args), kwargs)
+            call_traced(init, (made, *args), kwargs)
         else:
             init(made, *args, **kwargs)
         return made
@@ -480,12 +481,14 @@ def rewritten(f: types.FunctionType) -> Callable[..., Any]:
     return made
 
 
-def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_traced(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a user's function with the hooks in it. What it takes by default becomes an input, if that may change."""
     made = rewritten(f)
     tracer = active.running()
     if tracer is None or made is f:
         return made(*args, **kwargs)
+    if is_numpys(f):
+        return made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
     tracer.inputs.guard_function(f)
     constant = tracer.inputs.prologue.constant
     lift = tracer.inputs.lift_default

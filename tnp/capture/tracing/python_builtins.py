@@ -21,8 +21,11 @@ from tnp.capture.control_flow.iterables import (
     zip_,
 )
 from tnp.capture.control_flow.selection import ControlFlow, truth_of
+from tnp.capture.libraries.numpy.deleting import DELETING
+from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
+from tnp.capture.libraries.numpy.in_place import IN_PLACE
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
@@ -196,6 +199,9 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
     **FUNCTIONALS,
+    **DELETING,
+    **EIGENVALUES,
+    **IN_PLACE,
     **MATH,
 }
 #: functions that are the tracer's own whatever their arguments

@@ -92,6 +92,8 @@ class Tracer:
         self.loses_no_stores = False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
+        #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such
+        self.lapack_calls: int | None = None
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
@@ -257,7 +259,12 @@ class Tracer:
         except NeedsOpaque:
             return library.opaque_call(self, symbol, args, kwargs)
         except NeedsValue as needed:
-            result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+            try:
+                result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+            except NeedsValue as another:  # of a number that is computed of a length
+                if not library.may_settle_sizes(info) or self.regions:
+                    raise
+                result = self._call_with_sizes(symbol, proxies, keywords, seen, another)
         except NeedsConcreteSize as needed:
             if not library.may_settle_sizes(info):
                 raise

@@ -149,7 +149,7 @@ def size(a: TensorProxy, /, dim: int) -> NumberProxy:
     length = a.shape[dim]
     if isinstance(length, int):
         return NumberProxy(None, int, length)
-    return size_proxy(sizes.bound(length)) if symbols.value_of(length) is None else length
+    return size_proxy(sizes.bound_or_none(length)) if symbols.value_of(length) is None else length
 
 
 @prim()

@@ -8,7 +8,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags
 
-__all__ = ["cholesky", "det", "eig", "eigh", "inv", "matmul", "qr", "solve", "svd", "triangular_solve"]
+__all__ = ["cholesky", "det", "eig", "eigh", "eigvals", "inv", "matmul", "qr", "solve", "svd", "triangular_solve"]
 
 
 def _check_square(a: TensorProxy, operation: str) -> None:
@@ -89,6 +89,14 @@ def eig(a: TensorProxy, /) -> tuple[TensorProxy, TensorProxy]:
     _check_square(a, "eig")
     dtype = dtypes.complex_counterpart(a.dtype)
     return TensorProxy(like=a, shape=a.shape[:-1], dtype=dtype), TensorProxy(like=a, dtype=dtype)
+
+
+@prim(OpTags.MAY_RAISE)
+def eigvals(a: TensorProxy, /) -> TensorProxy:
+    """Eigenvalues of general matrices, complex: not always, to the last bit, those of :func:`eig`."""
+    _check_inexact(a, "eigvals")
+    _check_square(a, "eigvals")
+    return TensorProxy(like=a, shape=a.shape[:-1], dtype=dtypes.complex_counterpart(a.dtype))
 
 
 @prim(OpTags.MAY_RAISE)

@@ -185,6 +185,10 @@ def eig(a: Any) -> Any:
     return values.astype(wide, copy=False), vectors.astype(wide, copy=False)
 
 
+def eigvals(a: Any) -> Any:
+    return np.linalg.eigvals(a).astype(np.result_type(a.dtype, np.complex64), copy=False)
+
+
 def solve(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 

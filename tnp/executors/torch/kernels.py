@@ -459,6 +459,7 @@ solve = _raising(torch.linalg.solve, "Singular matrix")
 det = torch.linalg.det
 _eigh = _raising(torch.linalg.eigh, "Eigenvalues did not converge")
 _eig = _raising(torch.linalg.eig, "Eigenvalues did not converge")
+eigvals = _raising(torch.linalg.eigvals, "Eigenvalues did not converge")
 _svd = _raising(torch.linalg.svd, "SVD did not converge")
 
 

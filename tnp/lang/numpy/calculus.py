@@ -55,7 +55,10 @@ ufuncs: Any = _elementwise
 
 def _part(a: TensorProxy, start: int, stop: int, dim: int) -> TensorProxy:
     """``a[start:stop]`` along a dimension, negative positions counting from the end."""
-    n = a.shape[dim]
+    known = symbols.extents(a.shape[dim : dim + 1])
+    if known is None:  # which subscripts see to
+        return clang.getitem(a, (*(slice(None),) * dim, slice(start, stop or None)))
+    (n,) = known
     if type(n) is not int:
         made: TensorProxy = prims.dynamic_slice(a, dim, start, stop or None, 1)
         return made

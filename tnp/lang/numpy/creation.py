@@ -91,8 +91,17 @@ def _as_array_symbol(name: str) -> None:
     globals()[name] = npsymbol(returns="argument if contiguous", factory=True, tags=tags)(function)
 
 
+def _plain_mode(copy: Any) -> Any:
+    """A value of ``copy=``, with the boolean or ``None`` that one of NumPy's copy modes says."""
+    return _COPY_MODES[copy] if type(copy) is np._CopyMode else copy
+
+
+_COPY_MODES = {np._CopyMode.ALWAYS: True, np._CopyMode.IF_NEEDED: None, np._CopyMode.NEVER: False}
+
+
 def _as_asked(given: Any, made: TensorProxy, order: str | None, copy: bool | None) -> TensorProxy:
     """``made`` of what was ``given``, in memory of its own or not as ``copy`` says."""
+    copy = _plain_mode(copy)
     check(copy is None or isinstance(copy, bool), lambda: f"copy={copy!r} is not compiled", NeedsEager)
     if made is not given:
         if copy is False:

@@ -116,6 +116,8 @@ def diag(v: Any, k: Any = 0) -> TensorProxy:
 
 def _on_diagonal(v: TensorProxy, k: int) -> TensorProxy:
     """The square matrix of zeros with ``v`` on its diagonal ``k``: ``v`` spread over flat memory."""
+    if symbols.extents(v.shape) is None:
+        return _on_diagonal_of_computed(v, k)
     (count,) = sizes.extents(v.shape, "np.diag")
     n = count + abs(k)
     if count == 0:
@@ -123,6 +125,15 @@ def _on_diagonal(v: TensorProxy, k: int) -> TensorProxy:
     before = k if k >= 0 else -k * n
     after = n * n - before - (count - 1) * (n + 1) - 1
     return clang.reshape(prims.pad(v, _zero(v), [tuple(map(symbols.number_of, (before, after, n)))]), (n, n))
+
+
+def _on_diagonal_of_computed(v: TensorProxy, k: int) -> TensorProxy:
+    """As :func:`_on_diagonal`, of a length that is known only when the program runs."""
+    if k:
+        v = clang.concatenate([v, clang.full((abs(k),), 0, dtype=v.dtype)], 0)
+    (n,) = v.shape
+    values = clang.broadcast_to(clang.expand_dims(v, (1,) if k >= 0 else (0,)), (n, n))
+    return clang.where(_band(n, n, k, clang.eq), values, clang.full((), 0, dtype=v.dtype))
 
 
 def _zero(a: TensorProxy) -> Any:

@@ -79,6 +79,8 @@ def astype(
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
     check_real(a, wanted)
+    if type(copy) is np._CopyMode:
+        raise ValueError("_CopyMode enum is not allowed for astype function. Use true/false instead.")
     if a.dtype is wanted:
         if copy:
             return _as_given(a, _in_order(a, order))

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, symbols
+from tnp.core import clang, dtypes, intervals, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy.creation import cpu_device, dtype_or, sample
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, is_scalar_like, normalize_operand, size_or_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
-__all__ = ["arange", "geomspace", "linspace", "logspace"]
+__all__ = ["arange", "arange_length", "arange_of_length", "checked_length", "geomspace", "linspace", "logspace"]
 
 
 def _arange_length(start: Any, stop: Any, step: Any) -> int:
@@ -90,6 +91,71 @@ def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProx
     return clang.convert(made, dtype)
 
 
+# Of a length that only the program knows
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.MAY_RAISE,))
+def checked_length(n: Any, message: str) -> NumberProxy:
+    """The integer ``n`` as a length. Raises ``ValueError`` with the message at run time if it is negative."""
+    a = clang.convert(as_array(n), dtypes.int64)
+    made = prims.item(prims.require(a, clang.ge(a, 0), ValueError, message))
+    made.low = 0
+    # One number has one length.
+    constant, terms = sizes.key_of(n) if isinstance(n, NumberProxy) else (0, [(n.name, 1)])
+    length = NumberProxy(f"length({constant}, {sorted(terms)})", int, low=0)
+    made.form = intervals.Linear({length.name: (length, 1)}, 0)
+    return made
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.MAY_RAISE,))
+def arange_length(start: Any, stop: Any, step: Any) -> NumberProxy:
+    """How many elements ``np.arange`` gives: the smallest integer from ``(stop - start) / step`` on, as NumPy computes it.
+
+    Raises ``ValueError`` at run time for none, or too many.
+    """
+    span = as_array(language.method("sub")(stop, start))
+    is_step = type(step) in (int, float) and step == 1
+    count = clang.convert(span if is_step else as_array(language.method("div")(span, step)), dtypes.float64)
+    fits = clang.lt(clang.abs(count), _MOST_ELEMENTS)
+    count = prims.require(count, fits, ValueError, "Maximum allowed size exceeded")
+    ceiling = clang.ceil(count)
+    if not is_step:  # one that underflows to 0
+        tiny = clang.logical_and(clang.eq(count, 0), clang.ne(span, 0))
+        ceiling = clang.where(tiny, clang.convert(clang.logical_not(clang.signbit(count)), dtypes.float64), ceiling)
+    made = prims.item(clang.convert(clang.maximum(ceiling, 0.0), dtypes.int64))
+    made.low = 0
+    return made
+
+
+_MOST_ELEMENTS = 2.0**59
+
+
+@npsymbol(id_prefix="tnp", returns="array")
+def arange_of_length(start: Any, stop: Any, step: Any, length: Any, dtype: Any = None) -> TensorProxy:
+    """``start``, ``start + step``, …: as :func:`arange` of that many elements. ``stop`` decides the dtype only."""
+    own = result_of(np.arange(*(_sample_of(x) for x in (start, stop, step))).dtype)
+    kind = dtype_or(dtype, own)
+    if kind not in _EXACT:
+        raise NeedsEager(f"it makes a progression of {kind}, of a length that is known only when the program runs")
+    places = prims.iota(length, device=cpu_device(None), dtype=kind)
+    if all(type(x) is int for x in (start, step)) and (start, step) == (0, 1):
+        return places
+    first, second = (clang.convert(as_array(x), kind) for x in (start, language.method("add")(start, step)))
+    made = clang.add(clang.mul(places, clang.sub(second, first)), first)
+    if kind.kind != "f":
+        return made
+    # NumPy adds multiples of the difference from the third element on.
+    return clang.where(clang.lt(places, 2), clang.where(clang.lt(places, 1), first, second), made)
+
+
+#: dtypes that NumPy fills without another one in between
+_EXACT = (dtypes.int64, dtypes.int32, dtypes.float64, dtypes.float32)
+
+
+def _sample_of(x: Any) -> Any:
+    return to_numpy_dtype(x.dtype).type(1) if isinstance(x, TensorProxy) else sample(x)
+
+
 def _count(num: Any) -> Any:
     """How many numbers are wanted: an integer, or an extent."""
     n = symbols.extent(symbols.as_dimension(size_or_int(num, "num")))
@@ -124,6 +190,40 @@ def _spaced(start: Any, stop: Any, num: Any, endpoint: bool, dtype: DType) -> tu
     return y, step
 
 
+def _is_computed(num: Any) -> bool:
+    """Whether a length is known only when the program runs, and not negative."""
+    if (
+        not isinstance(num, NumberProxy)
+        or num.python_type is not int
+        or num.value is not None
+        or symbols.is_symbol(num)
+    ):
+        return False
+    least = intervals.bounds(num)[0]
+    return least is not None and least >= 0
+
+
+def _spaced_by_computed(
+    start: Any, stop: Any, num: NumberProxy, endpoint: bool, dtype: DType
+) -> tuple[TensorProxy, Any]:
+    """As :func:`_spaced`, of a number of samples that is known only when the program runs."""
+    first, last = clang.broadcast(as_array(start, dtype), as_array(stop, dtype))
+    delta = clang.sub(last, first)
+    places = clang.expand_dims(prims.iota(num, device=cpu_device(None), dtype=dtypes.int64), range(1, 1 + delta.ndim))
+    steps = clang.convert(places, dtype)
+    intervals_of = clang.sub(as_array(num), 1) if endpoint else as_array(num)
+    some = clang.gt(intervals_of, 0)
+    count = clang.convert(clang.where(some, intervals_of, 1), dtype)
+    step = clang.div(delta, count)
+    still = clang.eq(step, clang.full((), 0, dtype=dtype))
+    y = clang.where(still, clang.mul(clang.div(steps, count), delta), clang.mul(steps, step))
+    y = clang.add(y, first)
+    if endpoint:
+        is_last = clang.logical_and(clang.eq(places, intervals_of), some)
+        y = clang.where(is_last, clang.broadcast_to(last, y.shape), y)
+    return y, clang.where(some, step, math.nan)
+
+
 def _as_samples(y: TensorProxy, dtype: DType, axis: Any) -> TensorProxy:
     y = clang.moveaxis(y, (0,), (one_axis(y.ndim, axis),))
     if dtype.kind in "iu" and y.dtype.kind == "f":
@@ -146,7 +246,10 @@ def linspace(
     """``num`` evenly spaced samples from ``start`` to ``stop``; with ``retstep`` also the distance between them."""
     cpu_device(device)
     working = _spaced_dtype(start, stop)
-    y, step = _spaced(start, stop, _count(num), bool(endpoint), working)
+    if _is_computed(num):
+        y, step = _spaced_by_computed(start, stop, num, bool(endpoint), working)
+    else:
+        y, step = _spaced(start, stop, _count(num), bool(endpoint), working)
     y = _as_samples(y, dtype_or(dtype, working), axis)
     if not retstep:
         return y

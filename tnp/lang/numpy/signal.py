@@ -309,3 +309,21 @@ def sliding_window_view(
         check(length >= n, lambda: "window shape cannot be larger than input array shape")
         a = prims.unfold(a, d, n, 1)
     return a
+
+
+@npsymbol(id_prefix="tnp", returns="view")
+def strided_windows(a: Any, shape: tuple[int, ...], steps: tuple[int, ...]) -> TensorProxy:
+    """``a[i * steps[0] + j * steps[1] + …]`` at ``i, j, …`` below ``shape``, of a vector ``a``; all within it."""
+    a = as_array(a)
+    last = len(shape) - 1
+    for d, (n, step) in enumerate(zip(shape, steps)):
+        span = 1 + sum((m - 1) * s for m, s in zip(shape[d + 1 :], steps[d + 1 :]))  # of what is behind this dimension
+        if step == 0 or n == 1:
+            a = clang.slice_dim(a, 0, span, dim=d)
+            before, (rest,) = a.shape[:d], a.shape[d:]
+            kept = (*range(d), d + 1)
+            a = prims.broadcast_in_dim(a, (*before, n, rest), kept)
+            continue
+        a = clang.slice_dim(a, 0, (n - 1) * step + span, dim=d)
+        a = prims.unfold(a, d, span, step)
+    return prims.squeeze(a, (last + 1,)) if shape else prims.squeeze(clang.slice_dim(a, 0, 1, dim=0), (0,))

@@ -81,7 +81,7 @@ def _same(walk: Walk, b: BoundSymbol, a: Any) -> Any:
     return tuple(map(Batched, found)) if isinstance(found, tuple) else Batched(found)
 
 
-@batch_rule(prims.bitcast, prims.device_put, prims.qr, prims.svd, prims.eigh, prims.eig)
+@batch_rule(prims.bitcast, prims.device_put, prims.qr, prims.svd, prims.eigh, prims.eig, prims.eigvals)
 def _with_option(walk: Walk, b: BoundSymbol, a: Any, *options: Any) -> Any:
     found = b.sym(a.array, *options)
     return tuple(map(Batched, found)) if isinstance(found, tuple) else Batched(found)

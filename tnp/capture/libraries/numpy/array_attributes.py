@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.strided import strides_of
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.core import prims
 from tnp.core.errors import NeedsEager, NeedsValue, user_stack_level
@@ -96,6 +97,14 @@ def _is_integer(tracer: Tracer, a: TracedArray) -> Any:
     return True if kind in "iu" else _item(tracer, a) % 1 == 0
 
 
+def _array_wrap(tracer: Tracer, a: TracedArray, array: Any, context: Any = None, return_scalar: Any = False, /) -> Any:
+    """What NumPy makes of a result for an array like ``a``: of plain arrays, the result."""
+    is_plain = not a.scalar and not getattr(array, "scalar", True) and not tracer.inputs.subclassed
+    if not is_plain or context is not None or return_scalar:
+        raise NeedsEager("it calls __array_wrap__ of other objects than plain arrays")
+    return array
+
+
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "__copy__": lambda tracer, a: a.copy(),
     "__deepcopy__": lambda tracer, a: a.copy(),
@@ -108,17 +117,11 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "tolist": _tolist,
     "to_device": _to_device,
     "__array_namespace__": _array_namespace,
+    "__array_wrap__": _array_wrap,
 }
 
 
 # Attributes, read
-
-
-def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
-    known = a.strides_
-    if known is None or any(type(n) is not int or n < 2 for n in a.shape_):
-        raise NeedsEager("it reads the strides of an array whose layout tnp does not know")
-    return tuple(s * a._element_type.itemsize for s in known)
 
 
 def _flat(tracer: Tracer, a: TracedArray) -> TracedFlat:
@@ -130,7 +133,7 @@ ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "flat": _flat,
     "itemsize": lambda tracer, a: a._element_type.itemsize,
     "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
-    "strides": _strides,
+    "strides": lambda tracer, a: strides_of(a),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.libraries.numpy import lapack
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import BoundSymbol
 from tnp.lang import numpy as lnp
@@ -18,6 +19,9 @@ class Errstate:
     """``np.errstate(…)`` in a traced program: recorded on entry and on exit, set when the program runs."""
 
     def __init__(self, **settings: Any) -> None:
+        self.is_lapacks = lapack.is_handler(settings.get("call"))
+        if self.is_lapacks:
+            settings = {}
         if "call" in settings or not all(isinstance(v, str) for v in settings.values()):
             raise NeedsEager("it sets an error callback with np.errstate")
         self.settings = settings
@@ -29,6 +33,9 @@ class Errstate:
         if self.before is not None:
             raise NeedsEager("it enters an np.errstate twice")
         tracer = active.current()
+        if self.is_lapacks:
+            self.before = lapack.begin(tracer)
+            return
         self.before = tracer.call(lnp.enter_errstate, (), dict(self.settings))
         # What Python computes of known scalars meanwhile is computed now.
         self.real = np.errstate(**self.settings)
@@ -36,8 +43,11 @@ class Errstate:
         tracer.raising += self.raises
 
     def __exit__(self, *error: object) -> None:
-        self.real.__exit__(*error)
         tracer = active.current()
+        if self.is_lapacks:
+            lapack.end(tracer, self.before)
+            return
+        self.real.__exit__(*error)
         tracer.raising -= self.raises
         tracer.call(lnp.exit_errstate, (self.before,), {})
 

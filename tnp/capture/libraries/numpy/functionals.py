@@ -19,7 +19,8 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import prims
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
+from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 if TYPE_CHECKING:
@@ -209,9 +210,21 @@ def _filled(call: Callable[[Any], Any], first: Sequence[Any], dtypes: list[np.dt
 
 
 def _apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """``np.apply_along_axis`` of a function of the user's."""
-    if not is_followed(getattr(func1d, "__func__", func1d)):
-        return active.current().numpy_function(np.apply_along_axis, (func1d, axis, arr, *args), kwargs)
+    """``np.apply_along_axis`` of a function that is traced, or that the language defines."""
+    if is_followed(getattr(func1d, "__func__", func1d)):
+        return _along_axis(func1d, axis, arr, *args, **kwargs)
+    tracer = active.current()
+    symbol = lnp.symbol_of(func1d) if not tracer.regions else None
+    if symbol is not None:
+        start = len(tracer.trace.statements)
+        try:
+            return _along_axis(func1d, axis, arr, *args, **kwargs)
+        except (NeedsEager, NeedsOpaque):
+            del tracer.trace.statements[start:]
+    return tracer.numpy_function(np.apply_along_axis, (func1d, axis, arr, *args), kwargs)
+
+
+def _along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     a = _call(np.asanyarray, arr)
     moved = _call(np.moveaxis, a, axis, -1)
     *around, length = moved.shape

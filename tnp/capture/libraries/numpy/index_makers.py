@@ -9,7 +9,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import as_array, fresh
 from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
 
@@ -27,8 +27,30 @@ def made_by(owner: Any, key: Any) -> Any:
     """``owner[key]`` for an index maker, such as ``np.r_``."""
     if isinstance(key, str):
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
-    key = active.current().known(key)
+    key = _known(key)
     return _joined(owner, key) if is_traced(key) else fresh(owner[key])
+
+
+def _known(key: Any) -> Any:
+    """``key`` with the numbers that are known made plain; the ends of ranges may be values of the program."""
+    if type(key) is tuple:
+        return tuple(map(_known, key))
+    if type(key) is slice and any(type(x) is TracedArray or _is_computed(x) for x in (key.start, key.stop, key.step)):
+        return key
+    return active.current().known(key)
+
+
+def _is_computed(x: Any) -> bool:
+    return type(x) is TracedNumber and x.proxy.value is None
+
+
+def _range(x: slice) -> Any:
+    """What ``np.r_`` makes of a slice with values of the program in it."""
+    call = active.current().runtime.call
+    start = 0 if x.start is None else x.start
+    if isinstance(x.step, complex):
+        return call(np.linspace, start, x.stop, int(abs(x.step)))
+    return call(np.arange, start, x.stop, 1 if x.step is None else x.step)
 
 
 def _is_traced_list(x: Any) -> bool:
@@ -39,7 +61,16 @@ def _is_traced_list(x: Any) -> bool:
 def _joined(owner: Any, key: Any) -> Any:
     """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
     given = key if type(key) is tuple else (key,)
-    parts = [fresh(np.r_[x]) if type(x) is slice else as_array(x) if _is_traced_list(x) else x for x in given]
+    parts = [
+        _range(x)
+        if type(x) is slice and is_traced(x)
+        else fresh(np.r_[x])
+        if type(x) is slice
+        else as_array(x)
+        if _is_traced_list(x)
+        else x
+        for x in given
+    ]
     columns = type(owner) is type(np.c_)
     if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
         raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")

@@ -16,11 +16,15 @@ from tnp.capture.libraries.base import library_of_value, register
 from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
 from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.libraries.numpy.interpolants import is_made, made
+from tnp.capture.libraries.numpy.lengths import with_lengths
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
-from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over, run_opaquely
+from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_array, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
+from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
 from tnp.capture.objects.row_list import ListStandIn, RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
@@ -123,7 +127,7 @@ class NumpyLibrary(Operators, Subscripts):
         if symbol.id.startswith("scipy."):
             return tracer.call(scipy.call_of(symbol), args, kwargs)
         function = operator.attrgetter(symbol.id.removeprefix("numpy."))(np)
-        return run_opaquely(tracer, function, args, kwargs)
+        return call_undefined(tracer, function, args, kwargs)
 
     def may_settle_sizes(self, info: NumpyFunction | None) -> bool:
         # What is a view of an array would not be one of it with another shape.
@@ -192,7 +196,11 @@ class NumpyLibrary(Operators, Subscripts):
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             if symbol is not None and symbol.id.startswith("scipy."):
                 return self.opaque_call(tracer, symbol, args, kwargs)
-            return run_opaquely(tracer, function, args, kwargs)
+            return call_undefined(tracer, function, args, kwargs)
+        if symbol.id in BY_VALUES:
+            found = BY_VALUES[symbol.id](*args, **kwargs)
+            if found is not NotImplemented:
+                return found
         if OpTags.LATE_GUARD in symbol.tags:
             check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
         if (
@@ -206,6 +214,11 @@ class NumpyLibrary(Operators, Subscripts):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":
                 return copy_of(tracer.inputs.constant_array(known), order="K")
+        if OpTags.FACTORY in symbol.tags and is_traced((args, tuple(kwargs.values()))):
+            counted = with_lengths(tracer, function, args, kwargs)
+            if type(counted) is TracedArray:
+                return counted
+            args, kwargs = counted
         return tracer.call(symbol, args, kwargs)
 
     def _may_give_argument(self, function: Any) -> bool:
@@ -220,7 +233,7 @@ class NumpyLibrary(Operators, Subscripts):
             check_where(ufunc, inputs, kwargs)
             symbol = self.symbol_of(ufunc)
             if symbol is None:
-                return run_opaquely(tracer, ufunc, inputs, kwargs)
+                return call_undefined(tracer, ufunc, inputs, kwargs)
             return tracer.call(symbol, inputs, kwargs)
         symbol = lnp.ufunc_methods.get(method)
         if symbol is None:
@@ -260,6 +273,8 @@ class NumpyLibrary(Operators, Subscripts):
 
     def constructed(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Constructs an object of a NumPy class; ``NotImplemented`` for other classes, and if all arguments are known."""
+        if is_made(cls):
+            return made(cls, args, kwargs)
         if not issubclass(cls, (np.generic, np.dtype, np.ndarray)):
             return NotImplemented
         traced = is_traced((args, tuple(kwargs.values())))

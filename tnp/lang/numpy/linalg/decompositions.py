@@ -1,7 +1,7 @@
 """Decompositions and eigenvalues.
 
 ``eig`` and ``eigvals`` have no definition: whether the eigenvalues of a real matrix are real, and so their dtype, is
-known only at run time. They are opaque calls, whose results are compared with those of a dry run.
+known only at run time. Capture asks for that, and calls the functions here, which always give complex numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,19 @@ from tnp.lang.numpy.linalg.operands import (
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import npsymbol
 
-__all__ = ["cholesky", "eigh", "eigh_of", "eigvalsh", "qr", "singular_values", "svd", "svd_of", "svdvals"]
+__all__ = [
+    "cholesky",
+    "complex_eig",
+    "complex_eigvals",
+    "eigh",
+    "eigh_of",
+    "eigvalsh",
+    "qr",
+    "singular_values",
+    "svd",
+    "svd_of",
+    "svdvals",
+]
 
 #: the named tuples that NumPy returns
 EighResult = type(np.linalg.eigh(np.eye(1)))
@@ -87,6 +99,18 @@ def svd_of(a: Any, *, full: bool, hermitian: bool) -> tuple[TensorProxy, TensorP
     columns = clang.broadcast_to(clang.expand_dims(order, (-2,)), vectors.shape)
     u = prims.gather(vectors, columns, last + 1)
     return u, s, adjoint(clang.mul(u, clang.expand_dims(in_dtype_of(signs, u), (-2,))))
+
+
+@npsymbol(id_prefix="tnp", tags=MAY_RAISE)
+def complex_eig(a: Any) -> tuple[TensorProxy, TensorProxy]:
+    """``np.linalg.eig``, complex."""
+    return prims.eig(square_matrices(a))
+
+
+@npsymbol(id_prefix="tnp", tags=MAY_RAISE)
+def complex_eigvals(a: Any) -> TensorProxy:
+    """``np.linalg.eigvals``, complex."""
+    return prims.eigvals(square_matrices(a))
 
 
 def singular_values(a: Any, hermitian: bool = False) -> TensorProxy:

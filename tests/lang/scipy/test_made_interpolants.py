@@ -1,0 +1,138 @@
+"""Interpolants of SciPy's that a program makes of its arrays."""
+
+import numpy as np
+import pytest
+from scipy import interpolate
+
+import tnp
+from tnp.testing import assert_same
+
+RNG = np.random.default_rng(0)
+X = np.sort(RNG.random(30))
+Y = RNG.random(30)
+AT = np.linspace(0.2, 0.7, 11)
+
+
+def whole(f, *args):
+    jitted = tnp.jit(f)
+    for _ in range(3):
+        mine, theirs = ([np.array(a) if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+        assert_same(jitted(*mine), f(*theirs))
+        assert_same(mine, theirs)
+    text = str(tnp.explain(jitted))
+    assert "eager" not in text and "in parts" not in text, text
+    return jitted
+
+
+@pytest.mark.parametrize(
+    "kind", ["linear", "nearest", "nearest-up", "previous", "next", "slinear", "quadratic", "cubic", 3]
+)
+def test_kinds(kind):
+    whole(lambda x, y, at: interpolate.interp1d(x, y, kind=kind)(at), X, Y, AT)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"fill_value": "extrapolate"}, {"bounds_error": False}, {"bounds_error": False, "fill_value": (1.0, 2.0)}],
+)
+@pytest.mark.parametrize("kind", ["linear", "nearest", "cubic"])
+def test_points_outside(kind, options):
+    whole(lambda x, y, at: interpolate.interp1d(x, y, kind=kind, **options)(at), X, Y, np.linspace(-1, 2, 9))
+
+
+def test_points_outside_raise():
+    jitted = tnp.jit(lambda x, y, at: interpolate.interp1d(x, y)(at))
+    jitted(X, Y, AT)
+    with pytest.raises(ValueError, match="above the interpolation range"):
+        jitted(X, Y, AT * 3)
+
+
+def test_ranges_lists_and_tables():
+    def f(y, listed, rows, at):
+        a = interpolate.interp1d(range(len(y)), y)(at)
+        b = interpolate.interp1d(listed, y, kind="cubic")(at)
+        c = interpolate.interp1d(np.arange(len(y)), rows)(at)
+        d = interpolate.interp1d(np.arange(len(y)), rows.T, axis=0)(at)
+        return a, b, c, d, interpolate.interp1d(np.arange(len(y)), y)(3.5)
+
+    whole(f, Y, list(range(30)), np.stack([Y, 2 * Y]), AT * 30)
+
+
+def test_unsorted_and_written_before():
+    def f(x, y, at):
+        y[0] = 1
+        return interpolate.interp1d(x, y)(at), interpolate.interp1d(x, y, kind="nearest")(at)
+
+    whole(f, X[::-1], Y, AT)
+
+
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator"])
+def test_splines(name):
+    whole(lambda x, y, at: getattr(interpolate, name)(x, y)(at), X, Y, AT)
+    whole(lambda x, y, at: getattr(interpolate, name)(x, y, axis=1)(at), X, np.stack([Y, Y + 1]), AT)
+
+
+def test_options_of_splines():
+    whole(lambda x, y, at: interpolate.CubicSpline(x, y, bc_type="natural", extrapolate=False)(at, 1), X, Y, AT * 2)
+
+
+def test_errors_of_constructors_are_eagers():
+    jitted = tnp.jit(lambda x, y, at: interpolate.CubicSpline(x, y)(at))
+    jitted(X, Y, AT)
+    with pytest.raises(ValueError, match="strictly increasing"):
+        jitted(X[::-1].copy(), Y, AT)
+
+
+def test_values_that_are_no_numbers():
+    jitted = tnp.jit(lambda x, y, at: interpolate.interp1d(x, y, kind="cubic")(at))
+    assert_same(jitted(X, Y, AT), interpolate.interp1d(X, Y, kind="cubic")(AT))
+    y = Y.copy()
+    y[3] = np.nan
+    with pytest.warns(tnp.EagerFallbackWarning):
+        assert_same(jitted(X, y, AT), interpolate.interp1d(X, y, kind="cubic")(AT))
+
+
+def test_classes_are_the_users():
+    def f(x, y):
+        made = interpolate.interp1d(x, y)
+        return isinstance(made, interpolate.interp1d), type(made) is interpolate.interp1d, callable(made), made(0.5)
+
+    whole(f, X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_is_done_otherwise_is_pythons():
+    def returned(x, y):
+        return interpolate.interp1d(x, y)
+
+    def asked(x, y):
+        made = interpolate.CubicSpline(x, y)
+        return made.derivative()(0.4), made.c
+
+    def written(x, y):
+        made = interpolate.CubicSpline(x, y)
+        x[0] = -1
+        return made(0.4)
+
+    def written_before(x, y):
+        y[0] = 1
+        return interpolate.CubicSpline(x, y)(0.4)
+
+    for f in (asked, written, written_before):
+        assert_same(tnp.jit(f)(X.copy(), Y), f(X.copy(), Y))
+    assert type(tnp.jit(returned)(X, Y)) is interpolate.interp1d
+
+
+def test_fill_values_and_loops():
+    def f(x, rows, at):
+        first = interpolate.interp1d(x, rows[0], bounds_error=False, fill_value=rows[0, -1])(at)
+        both = interpolate.interp1d(x, rows[1], bounds_error=False, fill_value=(rows[1, 0], rows[1, -1]))(at)
+        found = np.zeros((at.size, len(rows)))
+        for i in range(len(rows)):
+            inter = interpolate.interp1d(
+                x * (i + 1), rows[i], bounds_error=False, fill_value=rows[i, -1], kind="linear"
+            )
+            found[:, i] += inter(at)
+        return first, both, found
+
+    whole(f, X, RNG.random((40, 30)), np.linspace(-1, 2, 9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import intervals, sizes, symbols
+from tnp.core import intervals, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "either_of",
     "name_of",
     "output_handle",
+    "own_sizes",
     "parts_of",
     "proxy_of",
     "settled",
@@ -133,6 +135,17 @@ def output_handle(proxy: Any, like: TracedArray | None) -> Any:
 def _array(proxy: TensorProxy, like: Any, *, writable: bool) -> TracedArray:
     strides = like._strides if type(like) is TracedArray else () if proxy.scalar else None
     return TracedArray(Storage(proxy, writable=writable), Path(), proxy, strides)
+
+
+def own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:
+    """What defines the sizes that carried arrays have in each iteration, but for those that they begin with: these have been defined."""
+    found: dict[str, BoundSymbol] = {}
+    begun = {n.name for x in inits if isinstance(x, TensorProxy) for n in x.shape if isinstance(n, NumberProxy)}
+    for p in carried:
+        for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ()):
+            if isinstance(n, NumberProxy) and n.name not in begun and n.name not in found:
+                found[n.name] = prims.size.bind(p, d, output=n)
+    return list(found.values())
 
 
 def parts_of(x: TracedEither) -> tuple[Proxy, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
@@ -14,6 +14,7 @@ from tnp.capture.control_flow.loop_carried import (
     either_of,
     name_of,
     output_handle,
+    own_sizes,
     parts_of,
     proxy_of,
     settled,
@@ -272,7 +273,7 @@ class Loop(Trial):
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
-        own = _own_sizes(carried.values(), inits.values())
+        own = own_sizes(carried.values(), inits.values())
         scope, tested = [*own, *scope], [*own, *tested]
         left = self._record(
             region, scope, index, (tested, condition), leaves,
@@ -556,7 +557,7 @@ class Loop(Trial):
             body = Body([index, *args], scope, results).substitute(unchanged)
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
-        self.trace.statements.extend(_own_sizes(args, inits))  # of the arrays that the loop leaves
+        self.trace.statements.extend(own_sizes(args, inits))  # of the arrays that the loop leaves
         self._count_iterations()
         region.restore_variables()
         surely_ran = self.iterations is not None and self.iterations.known
@@ -579,17 +580,6 @@ class Loop(Trial):
     def _count_iterations(self) -> None:
         self.tracer.rolled = True
         self.tracer.rolled_iterations += self._repeats * self.tracer.repeats
-
-
-def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:
-    """What defines the sizes that carried arrays have in each iteration, but for those that they begin with: these have been defined."""
-    found: dict[str, BoundSymbol] = {}
-    begun = {n.name for x in inits if isinstance(x, TensorProxy) for n in x.shape if isinstance(n, NumberProxy)}
-    for p in carried:
-        for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ()):
-            if isinstance(n, NumberProxy) and n.name not in begun and n.name not in found:
-                found[n.name] = prims.size.bind(p, d, output=n)
-    return list(found.values())
 
 
 def _is_callers(x: Any) -> bool:

@@ -28,6 +28,7 @@ from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectoriz
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
+from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
@@ -225,6 +226,12 @@ ROWS: tuple[Row, ...] = (
         "guarded",
         _is_code,
         lambda i, x, s: i.functions.lift(x, s),
+    ),
+    Row(
+        "fields of dataclasses",
+        "guarded",
+        is_field,
+        lambda i, x, s: i.guard_identity(x, s),
     ),
     Row(
         "bound methods and partials: each of their parts",

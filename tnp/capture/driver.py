@@ -22,16 +22,9 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
+from tnp.capture.objects.constructs import Construct, attributes_of, is_made_of_attributes
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.shadows import (
-    Construct,
-    attributes_of,
-    is_copy,
-    is_made_of_attributes,
-    is_plain_object,
-    is_shadow,
-    stored_attributes,
-)
+from tnp.capture.objects.shadows import is_copy, is_plain_object, is_shadow, stored_attributes
 from tnp.capture.objects.twins import class_of
 from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed
@@ -168,12 +161,12 @@ def _capture_trace(
     language = languages.set_current(NUMPY.language)
     try:
         with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
+            nothing: Any = _no_function
+            runtime = tracer.runtime = Runtime(nothing)
             handles = [
                 inputs.lift(v, Source(name, f"argument {p}"))
                 for name, p, v in zip(prologue.variables, parameters, values, strict=True)
             ]
-            nothing: Any = _no_function
-            runtime = tracer.runtime = Runtime(nothing)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
                 description = "the function" if library_of_value(function) is None else type(function).__name__
                 function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
@@ -244,8 +237,9 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         source, kind, stored = stored_attributes(shadow)
         if stored:
             obj = inputs.object_proxy(source, kind)
+            store = prims.store_attribute if is_followed(kind.__setattr__) else prims.set_attribute
             for name, value in stored.items():
-                prims.set_attribute(obj, name, _output(value))
+                store(obj, name, _output(value))
     _change_containers(inputs)
     for assigned in assigned_names(tracer):
         assigned.bind(_output)

@@ -80,6 +80,14 @@ def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 _implement("set_attribute", setattr, _print_set_attribute)
 
 
+def _print_store_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    obj, name, value = bsym.args
+    return f"object.__setattr__({literal(obj, context)}, {name!r}, {literal(value, context)})"
+
+
+_implement("store_attribute", object.__setattr__, _print_store_attribute)
+
+
 def _add_items(container: Any, items: Any) -> None:
     if isinstance(container, list):
         container.extend(items)

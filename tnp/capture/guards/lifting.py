@@ -31,6 +31,7 @@ from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
 from tnp.capture.objects.twins import is_made_by_statement
 from tnp.capture.objects.type_versions import version_of
+from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
 from tnp.core.errors import NeedsEager
@@ -322,7 +323,7 @@ class Inputs:
         """The trace holds only while a function that it called has the code that it has (reloaders exchange that in place)."""
         if self._outermost is None:  # the function that is jitted, whose code ``jit`` was given
             self._outermost = f
-        elif f is not self._outermost and not self.functions.is_fresh(f):
+        elif f is not self._outermost and not self.functions.is_fresh(f) and not is_followed_of_python(f):
             name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 

@@ -14,8 +14,9 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.assigned_attributes import is_variable
+from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, refuse
-from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
+from tnp.capture.objects.twins import MISSING, class_attribute, class_of, is_twin, user_method
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -144,6 +145,8 @@ def _of_class(kind: type, name: str) -> Any:
                 raise NeedsEager(f"the class of {kind.__name__} makes {name}")
             return types.MethodType(on_metaclass, kind)
     value = getattr(kind, name)
+    if name == FIELDS and type(value) is dict:
+        return fields_of_class(active.current().inputs, kind)
     if in_class is MISSING and on_metaclass is MISSING:
         raise NeedsEager(f"the class {kind.__name__} makes {name} when it is asked for")
     if name in ("__dict__", "__annotations__", "__subclasses__") and not _is_of_library(kind):
@@ -176,8 +179,11 @@ def _of_function(f: types.FunctionType, name: str) -> Any:
 def _of_instance(x: Any, name: str) -> Any:
     """An attribute of an object of a class made by a class statement: stand-ins know theirs; what the program has made finds
     data of its class there."""
+    if is_field(x):
+        return attribute_of_field(active.current().inputs, x, name)
     if "_tnp_shadowed" in type(x).__dict__ or name.startswith("__"):
-        return getattr(x, name)
+        made_by_class = name == FIELDS and is_twin(type(x)) and name not in getattr(x, "__dict__", ())
+        return fields_of_class(active.current().inputs, class_of(x)) if made_by_class else getattr(x, name)
     found = class_attribute(type(x), name)
     if isinstance(found, property) and is_followed(found.fget) and not is_twin(type(x)):
         return active.current().runtime.call(found.fget, x)

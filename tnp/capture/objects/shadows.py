@@ -7,18 +7,17 @@ trace, and buffers stores. At the end of each call the program performs its stor
 from __future__ import annotations
 
 import copy
-import dataclasses
 import enum
 import functools
 import operator
 import types
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
 from tnp.capture.objects.twins import (
@@ -39,12 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODE_TYPES",
-    "Construct",
     "derived_from",
     "guard_code",
     "holds_others",
     "is_copy",
-    "is_made_of_attributes",
     "is_plain_object",
     "is_shadow",
     "is_stand_in",
@@ -52,11 +49,15 @@ __all__ = [
     "release",
     "same_entries",
     "shadow",
+    "state_of",
     "stored_attributes",
 ]
 
 #: kinds of what a class has to run
 CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
+
+#: attributes that Python has of each object, or of its class
+_OF_EVERY_OBJECT = ("__class__", "__dict__", "__module__", "__weakref__")
 
 #: kinds of descriptors that do nothing but give what they hold, bound to the object
 _KNOWN_DESCRIPTORS = (
@@ -191,7 +192,7 @@ class _Shadowed:
         expected = prologue.constant(descriptor, "code")
         if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
             prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
-        elif isinstance(descriptor, property):
+        elif isinstance(descriptor, property) and not name.startswith("__"):
             prologue.guard(f"{prologue.constant(type(self.real), 'type')}.{name} is {expected}", description)
         else:
             look_up = prologue.constant(_attribute, "attribute")
@@ -238,6 +239,30 @@ class _Shadowed:
             self.whole_parts[part] = made
         return made
 
+    def plain(self, made: Any, name: str) -> Any:
+        """An attribute of the object, whose stand-in is ``made``, past a ``__getattr__`` of its class."""
+        read: Any = type(made).__getattribute__
+        return read(made, name)
+
+    def store(self, made: Any, name: str, value: Any) -> None:
+        """Stores an attribute of the object, whose stand-in is ``made``, past a ``__setattr__`` of its class."""
+        kind, where = type(self.real), f"{self.source.description}.{name}"
+        descriptor = class_attribute(kind, name)
+        if name in _OF_EVERY_OBJECT:
+            raise NeedsEager(f"it assigns {where}")
+        if isinstance(descriptor, property):
+            class_attribute(type(made), name).__set__(made, value)
+            return
+        if user_method(descriptor, "__set__") is not None:
+            raise NeedsEager(f"it assigns {where}, a descriptor")
+        if not hasattr(self.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
+            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
+            raise AttributeError(f"{name!r} {kept}")
+        if self.has_dictionary:
+            raise NeedsEager(f"it assigns {where} and holds its __dict__")
+        part = self.part_with(name)
+        (self.stored if part is None else part)[name] = value
+
     def part_with(self, name: str) -> dict[str, Any] | None:
         """The dict among :attr:`whole_parts` in which there is an attribute of that name."""
         return next((made for made in self.whole_parts.values() if name in made), None)
@@ -249,7 +274,7 @@ def _attribute(real: Any, name: str) -> Any:
     return class_attribute(type(real), name) if found is MISSING else found
 
 
-def _state(shadow: Any) -> _Shadowed:
+def state_of(shadow: Any) -> _Shadowed:
     found: _Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
     return found
 
@@ -266,7 +291,7 @@ def _is_objects_own(kind: type, name: str) -> bool:
 
 def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any) -> Any:
     """What a shadow of an object of the class ``kind``, which has ``descriptor`` for that name, gives for an attribute."""
-    shadowed = _state(shadow)
+    shadowed = state_of(shadow)
     found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
         instance_attribute(shadowed.real, name)
     )  # fmt: skip
@@ -274,7 +299,9 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
     if lifted is not MISSING:
         return lifted
     if found is MISSING:
-        if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+        if name == FIELDS and type(descriptor) is dict:
+            return fields_of_class(shadowed.inputs, kind)
+        if descriptor is MISSING or hasattr(type(descriptor), "__get__"):
             getter = user_method(descriptor, "__get__")
             if getter is not None:
                 return shadowed.get_by(getter, descriptor, name, shadow)
@@ -294,7 +321,7 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
 
 def _kept(shadow: Any, name: str, descriptor: cached_property[Any]) -> Any:
     """What a ``cached_property`` gives, which is an attribute of the object from then on."""
-    _state(shadow).guard_code(name, descriptor)
+    state_of(shadow).guard_code(name, descriptor)
     value = active.current().runtime.call(descriptor.func, shadow)
     active.current().assigns(shadow, name)
     setattr(shadow, name, value)
@@ -307,7 +334,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         looks_up_itself = False
 
     def __getattribute__(self: Any, name: str) -> Any:
-        shadowed = _state(self)
+        shadowed = state_of(self)
         if name in ("_tnp_shadowed", "__class__"):
             return shadowed if name == "_tnp_shadowed" else kind
         if name == "__module__":  # the class is guarded
@@ -328,33 +355,15 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         return _class_or_own_attribute(self, kind, name, descriptor)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        shadowed = _state(self)
-        descriptor = class_attribute(kind, name)
-        if name.startswith("__") and name.endswith("__"):
-            raise NeedsEager(f"it assigns {name} of {shadowed.source.description}")
-        if isinstance(descriptor, property):
-            class_attribute(type(self), name).__set__(self, value)
-            return
-        if user_method(descriptor, "__set__") is not None:
-            raise NeedsEager(f"it assigns {shadowed.source.description}.{name}, a descriptor")
-        parameters = getattr(kind, "__dataclass_params__", None)
-        if parameters is not None and parameters.frozen:
-            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         if looks_up_itself:
-            setattr(shadowed.to_change(name), name, value)
-            return
-        if sets_itself:
-            raise NeedsEager(f"it assigns {name!r} of {shadowed.source.description}, whose class does that itself")
-        if not hasattr(shadowed.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
-            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
-            raise AttributeError(f"{name!r} {kept}")
-        if shadowed.has_dictionary:
-            raise NeedsEager(f"it assigns {shadowed.source.description}.{name} and holds its __dict__")
-        part = shadowed.part_with(name)
-        (shadowed.stored if part is None else part)[name] = value
+            setattr(state_of(self).to_change(name), name, value)
+        elif sets_itself:
+            active.current().runtime.call(kind.__setattr__, self, name, value)
+        else:
+            state_of(self).store(self, name, value)
 
     def __delattr__(self: Any, name: str) -> None:
-        shadowed = _state(self)
+        shadowed = state_of(self)
         if not looks_up_itself or shadowed.copies is None:
             raise NeedsEager("it deletes an attribute of an argument")
         delattr(shadowed.to_change(name), name)
@@ -397,7 +406,7 @@ def _identity_methods(kind: type) -> dict[str, Any]:
     if kind is types.SimpleNamespace:
         return {"__eq__": namespaces_equal, "__hash__": None, "__repr__": text_of_namespace}
     if _is_objects_own(kind, "__hash__"):
-        methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
+        methods["__hash__"] = lambda self: hash(state_of(self).guard_same_object())
     elif kind.__hash__ is None:
         methods["__hash__"] = None
     else:
@@ -405,8 +414,8 @@ def _identity_methods(kind: type) -> dict[str, Any]:
     if _is_objects_own(kind, "__eq__"):
 
         def __eq__(self: Any, other: Any) -> Any:
-            if self is other or _state(self).real is other:
-                _state(self).guard_same_object()
+            if self is other or state_of(self).real is other:
+                state_of(self).guard_same_object()
                 return True
             return NotImplemented
 
@@ -416,14 +425,14 @@ def _identity_methods(kind: type) -> dict[str, Any]:
         def __repr__(self: Any) -> str:
             if active.running() is None:  # in the message of an error
                 return f"<{kind.__qualname__} object>"
-            raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
+            raise NeedsEager(f"it writes {state_of(self).source.description}, which has no text but its address")
 
         methods["__repr__"] = __repr__
     return methods
 
 
 def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise NeedsEager(f"NumPy calls a method of {_state(self).source.description}")
+    raise NeedsEager(f"NumPy calls a method of {state_of(self).source.description}")
 
 
 def shadow(
@@ -526,73 +535,3 @@ def guard_code(x: Any, name: str) -> None:
 def release(x: Any) -> None:
     """Lets go of a shadow's real object."""
     object.__getattribute__(x, "_tnp_shadowed").real = None
-
-
-class Construct:
-    """An object that the program made and returns: rebuilt at each call from its class and its attributes.
-
-    If it is a dict, ``items`` are what is in it; attributes that are the very items of their name (a dataclass that is a dict
-    of its fields) stand in ``fields``.
-    """
-
-    __slots__ = ("attributes", "fields", "items", "kind")
-
-    def __init__(
-        self, kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
-    ) -> None:
-        self.kind = kind
-        self.attributes = attributes
-        self.items = items
-        self.fields = fields
-
-    def __tnp_children__(self) -> list[Any]:
-        return [self.attributes, self.items]
-
-    def __tnp_rebuild__(self, children: list[Any]) -> Construct:
-        attributes, items = children
-        return Construct(self.kind, attributes, items, self.fields)
-
-    def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import literal
-
-        context["_construct"] = construct
-        parts = [literal(self.kind, context), literal(self.attributes, context)]
-        if self.items is not None:
-            parts += [literal(self.items, context), literal(self.fields, context)]
-        return f"_construct({', '.join(parts)})"
-
-
-def construct(
-    kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
-) -> Any:
-    """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
-    if items is None:
-        made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
-    else:
-        base = OrderedDict if issubclass(kind, OrderedDict) else dict
-        made = base.__new__(kind)
-        for key, value in items.items():
-            base.__setitem__(made, key, value)
-        attributes = {**{name: items[name] for name in fields}, **attributes}
-    for name, value in attributes.items():
-        object.__setattr__(made, name, value)
-    return made
-
-
-def is_made_of_attributes(x: Any) -> bool:
-    """Whether all that there is to ``x`` are its attributes, and its items if it is a dict: no class of its is a library's in C."""
-    kinds = [c for c in type(x).__mro__ if c not in (object, dict, OrderedDict)]
-    return bool(kinds) and all(c.__flags__ & (1 << 9) for c in kinds) and not isinstance(x, (type, BaseException))
-
-
-def attributes_of(x: Any) -> dict[str, Any]:
-    """The attributes of an object that the program made."""
-    found = dict(getattr(x, "__dict__", {}))
-    for c in type(x).__mro__:
-        for member in c.__dict__.values():
-            if type(member) is types.MemberDescriptorType and "__slots__" in c.__dict__:
-                try:
-                    found[member.__name__] = member.__get__(x, type(x))
-                except AttributeError:  # nothing was assigned to it
-                    continue
-    return found

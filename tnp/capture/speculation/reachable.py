@@ -11,9 +11,10 @@ from typing import Any
 
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
+from tnp.capture.objects.constructs import attributes_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import RepeatedList, RowList
-from tnp.capture.objects.shadows import attributes_of, is_plain_object, is_shadow
+from tnp.capture.objects.shadows import is_plain_object, is_shadow
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 
 __all__ = ["Reachable"]

@@ -30,6 +30,7 @@ from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
+from tnp.capture.objects.plain_attributes import is_of_object
 from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
@@ -41,7 +42,13 @@ from tnp.capture.purity import (
     looks_at_values,
     takes_functions,
 )
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import (
+    CACHED,
+    is_followed,
+    is_followed_of_python,
+    is_library_class,
+    is_user_function,
+)
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
@@ -83,6 +90,7 @@ class Runtime(ControlFlow):
         self.globals = f.__globals__
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
+        self.is_of_python = is_followed_of_python(f)
 
     def may_catch(self, is_read: bool) -> MayCatch:
         """Stands around the body of a ``try``; ``is_read`` says whether a handler reads the error."""
@@ -98,7 +106,7 @@ class Runtime(ControlFlow):
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
         tracer = active.running()
-        if tracer is None:
+        if tracer is None or (self.is_of_python and name not in self.cells):
             return value
         value = assigned_value(tracer, self, name, value)
         if is_traced(value) or is_stand_in(value):
@@ -243,10 +251,9 @@ class Runtime(ControlFlow):
             return call_random(f, args, kwargs)
         if kind is Symbol:
             return active.current().call(f, args, kwargs)
-        try:
-            special = BUILTINS.get(f)
-        except TypeError:
-            special = None
+        if is_of_object(f):
+            f, args = getattr(object, f.__name__), (f.__self__, *args)
+        special = _own_builtin(f)
         if special is not None:
             if is_traced(args) or f in ALWAYS:
                 return special(*args, **kwargs)
@@ -380,6 +387,14 @@ class Runtime(ControlFlow):
         else:
             init(made, *args, **kwargs)
         return made
+
+
+def _own_builtin(f: Any) -> Callable[..., Any] | None:
+    """What the tracer has in place of a function of Python's or NumPy's."""
+    try:
+        return BUILTINS.get(f)
+    except TypeError:  # not hashable
+        return None
 
 
 def _check_iterators(args: tuple[Any, ...]) -> None:

@@ -30,13 +30,13 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
 from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
+from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class
 from tnp.core import pytree
 from tnp.core.symbol import operation_of
-from tnp.runtime.modules import loaded
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -49,11 +49,6 @@ Policy = Literal["input", "guarded", "foreign"]
 #: kinds of values that never change and are told apart by comparing them
 CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
 _EXACT_CONSTANTS = frozenset((str, bytes, type(None), type(...), range))
-#: of modules that may not be loaded, kinds of values that never change
-_CONSTANTS_OF_MODULES = (
-    ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
-    ("pathlib", ("PurePosixPath", "PureWindowsPath", "PosixPath", "WindowsPath")),
-)
 #: kinds of values that never change and are equal to none but themselves
 _IDENTITY_TYPES = (
     type, types.FunctionType, types.ModuleType, np.ufunc, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
@@ -95,10 +90,7 @@ def _is_constant(x: Any) -> bool:
         return True
     if isinstance(x, enum.Enum):
         return not _has_special_methods(kind)
-    return any(
-        (module := loaded(name)) is not None and kind in [getattr(module, k) for k in kinds]
-        for name, kinds in _CONSTANTS_OF_MODULES
-    )
+    return is_immutable(x)
 
 
 def _is_builtin_function(x: Any) -> bool:
@@ -204,7 +196,7 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
     ),
     Row(
-        "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
+        "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths, UUIDs",
         "guarded",
         _is_constant,
         lift_constant,

@@ -24,6 +24,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
 from tnp.capture.objects.constructs import Construct, attributes_of, is_made_of_attributes
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.shadows import is_copy, is_plain_object, is_shadow, stored_attributes
 from tnp.capture.objects.twins import class_of
 from tnp.capture.rewrite.code_of_tree import is_part
@@ -445,7 +446,7 @@ def _output(x: Any) -> Any:
         raise NeedsEager("whether a variable is bound is known only when the program runs")
     if kind is TracedEither:
         return x.output()
-    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:
+    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same or is_immutable(x):
         return x
     if kind is slice:
         return slice(_output(x.start), _output(x.stop), _output(x.step))

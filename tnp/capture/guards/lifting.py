@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.contract import is_compiled_function, row_of
+from tnp.capture.guards.class_guards import guard_class
 from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
@@ -26,11 +27,10 @@ from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_rows
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.row_list import is_apart
-from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
-from tnp.capture.objects.twins import is_made_by_statement
-from tnp.capture.objects.type_versions import version_of
+from tnp.capture.objects.shadows import release, shadow
 from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
@@ -189,7 +189,8 @@ class Inputs:
             self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
         else:
             kind = self.prologue.constant(type(value), "type")
-            self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
+            same = f"{e} == {name}" if not is_dated(value) else f"{self.prologue.constant(same_dated)}({e}, {name})"
+            self.prologue.guard(f"type({e}) is {kind} and {same}", f"{source.description} == {value!r}")
         return value
 
     def guard_identity(self, value: Any, source: Source) -> Any:
@@ -328,24 +329,8 @@ class Inputs:
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 
     def guard_class(self, kind: type, *, data: bool = False, bases: tuple[type, ...] = ()) -> None:
-        """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
-        with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
-        for c in kind.__mro__:
-            if c in self._classes or c in self.own_classes or not is_made_by_statement(c):
-                continue
-            self._classes.add(c)
-            kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
-            found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
-            if c in bases:  # of many methods, those that Python and the class call by themselves
-                found = {n: v for n, v in found.items() if n.startswith("_")}
-            name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
-            values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
-            count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
-            condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
-            version = version_of(c)
-            if version is not None:
-                condition = f"({self.prologue.constant(version, 'version')}.value == {version.value} or {condition})"
-            self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
+        """The trace holds only while a class has the methods that it has (:func:`~tnp.capture.guards.class_guards.guard_class`)."""
+        guard_class(self.prologue, kind, self._classes, self.own_classes, data=data, bases=bases)
 
     def lift_object(self, value: Any, source: Source) -> TracedObject:
         """An object that the program passes along: a random generator."""

@@ -59,6 +59,7 @@ from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_nam
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.recursion import call_in_region
+from tnp.capture.tracing.signatures import signature_of
 from tnp.capture.tracing.texts import joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -318,6 +319,8 @@ class Runtime(ControlFlow):
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
+        if f is inspect.signature:
+            return signature_of(*args, **kwargs)
         check_on_trial(f)
         _refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)

@@ -20,7 +20,7 @@ import numpy as np
 from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.class_guards import guard_class
 from tnp.capture.guards.fresh_functions import FreshFunctions
-from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
+from tnp.capture.guards.lifted_container import MAY_CHANGE, PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
@@ -349,7 +349,8 @@ class Inputs:
         if isinstance(value, dict):
             varying = self.prologue.varying
             name = source.description
-            is_late = varying.has_many_keys(name, value) or varying.is_read_by_key(name, value)
+            is_late = type(value) is dict and varying.has_many_keys(name, value)
+            is_late = is_late or (type(value) is dict and varying.is_read_by_key(name, value))
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
             late: Any = lift_rows(self, value, source)
@@ -392,10 +393,9 @@ class Inputs:
         same = f"list({e}) == {keys}"
         if not all(type(k) in PLAIN_KEYS for k in value):
             same = f"{self.prologue.constant(same_keys)}({e}, {keys})"
-        self.prologue.guard(
-            f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {reprlib.repr(list(value))}"
-        )
-        made: dict[Any, Any] = {}
+        self.guard_type(value, source)
+        self.prologue.guard(same, f"{source.description} has the keys {reprlib.repr(list(value))}")
+        made: dict[Any, Any] = type(value)()
         self._by_identity[id(value)] = (value, made, e)
         with self._forgotten_if_it_fails(value):
             for k, v in value.items():
@@ -403,7 +403,7 @@ class Inputs:
                 of_key = Source(key, f"a key of {source.description}")
                 lifted = k if type(k) in PLAIN_KEYS else self._lift_key(k, of_key)
                 made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
-        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value, True))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, type(value), value, True))
         return made
 
     def _lift_key(self, key: Any, source: Source) -> Any:
@@ -435,7 +435,8 @@ class Inputs:
         ]
         made = unflatten(metadata, items)
         self._by_identity[id(value)] = (value, made, source.expression)
-        self.containers.append(LiftedContainer(made, items, source, type(value), value))
+        contents = [*made, *made.values()] if isinstance(made, dict) else items
+        self.containers.append(LiftedContainer(made, contents, source, type(value), value, type(value) in MAY_CHANGE))
         return made
 
     def _key(self, key: Any) -> str:

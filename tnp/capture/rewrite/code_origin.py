@@ -66,6 +66,7 @@ def _is_followed_file(filename: str) -> bool:
 #: functions of Python's own, by their module's file in the folder of the standard library, that are followed as the user's are: they
 #: call methods of the objects that they are given
 _FOLLOWED_OF_PYTHON = {
+    "collections/__init__.py": ("ChainMap", "UserDict", "UserList"),
     "dataclasses.py": (
         "fields", "asdict", "_asdict_inner", "astuple", "_astuple_inner", "replace", "_replace", "is_dataclass", "_is_dataclass_instance",
     ),

@@ -59,6 +59,7 @@ from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_nam
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.recursion import call_in_region
+from tnp.capture.tracing.running_generators import RunningGenerator, check_generator
 from tnp.capture.tracing.signatures import signature_of
 from tnp.capture.tracing.texts import joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -470,8 +471,7 @@ _PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "oper
 
 def rewritten(f: types.FunctionType) -> Callable[..., Any]:
     """``f`` with the hooks in it, or itself where it has no source and needs none."""
-    if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
-        raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
+    check_generator(f)
     made = rewrite(f, Runtime)
     if made is None:
         check_on_trial(f)
@@ -510,7 +510,8 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
         )
     if f.__kwdefaults__:
         made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
-    return made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
+    result = made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
+    return RunningGenerator(result, f.__name__) if type(result) is types.GeneratorType else result
 
 
 def _is_traced(f: types.FunctionType) -> bool:

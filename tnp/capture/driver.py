@@ -22,6 +22,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
+from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.constructs import Construct, attributes_of, is_made_of_attributes
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.immutable_values import is_immutable
@@ -453,6 +454,8 @@ def _output(x: Any) -> Any:
     for container in inputs.containers:
         if container.made is x:  # what was passed in comes back as itself
             return inputs.object_proxy(container.source, container.kind)
+    if type(x) is AttributeDict:
+        return inputs.object_proxy(x.source, dict)
     if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)

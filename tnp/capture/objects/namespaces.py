@@ -11,12 +11,15 @@ import types
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.twins import MISSING, class_attribute, class_of, is_twin, user_method
+from tnp.capture.objects.users_descriptors import get_by
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -152,7 +155,7 @@ def _of_class(kind: type, name: str) -> Any:
     if name in ("__dict__", "__annotations__", "__subclasses__") and not _is_of_library(kind):
         raise NeedsEager(f"it reads {name} of the class {kind.__name__}")
     if user_method(in_class, "__get__") is not None:
-        raise NeedsEager(f"{kind.__name__}.{name} is made by a {type(in_class).__name__}")
+        return get_by(in_class, name, None, kind)
     owner = next((c for c in kind.__mro__ if name in c.__dict__), None)
     if owner is None or _is_of_library(owner) or (name.startswith("__") and name.endswith("__")):
         return value
@@ -199,10 +202,13 @@ def _of_instance(x: Any, name: str) -> Any:
         is_fixed = isinstance(value, (*_CODE, bool, int, float, complex, str, bytes, enum.Enum)) or value is None
         return value if is_fixed else _lift(value, x, "member", name)
     if found is MISSING or hasattr(type(found), "__get__"):
-        getter = None if found is MISSING else user_method(found, "__get__")
-        if getter is None:
+        if found is MISSING or user_method(found, "__get__") is None:
             return getattr(x, name)
-        raise NeedsEager(f"{type(x).__name__}.{name} is made by a {type(found).__name__}")
+        own = getattr(x, "__dict__", {})
+        if name in own and not hasattr(type(found), "__set__"):
+            return own[name]
+        kind = class_of(x)
+        return get_by(class_attribute(kind, name), name, x, kind)
     if name in getattr(x, "__dict__", ()):
         return getattr(x, name)
     owner = next(c for c in type(x).__mro__ if name in c.__dict__)
@@ -253,11 +259,22 @@ def check_owner(x: Any, name: str) -> Any:
         return x
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+    if type(x) in (TracedArray, TracedNumber):
+        _check_settable(x, name)
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
     if tracer.regions and type(x) is not TracedArray and is_variable(x, name):
         tracer.assigns(x, name)
     return x
+
+
+def _check_settable(x: Any, name: str) -> None:
+    """Raises NumPy's or Python's error where what ``x`` stands for has no such attribute, and none can be added."""
+    kind: Any = x.__class__
+    if kind is not np.ndarray and not issubclass(kind, (np.generic, int, float, complex)):
+        return
+    if not hasattr(kind, name):
+        setattr(np.empty(0) if kind is np.ndarray else kind(0), name, None)
 
 
 def set_attribute(owner: Any, name: Any, value: Any) -> None:

@@ -16,7 +16,7 @@ from tnp.capture.objects.twins import MISSING, class_attribute, class_of, user_m
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import NeedsEager
 
-__all__ = ["OF_OBJECT", "is_of_object"]
+__all__ = ["OF_OBJECT", "is_of_object", "store_attribute"]
 
 
 def is_of_object(f: Any) -> bool:
@@ -34,7 +34,7 @@ def _check(owner: Any, name: Any) -> None:
         tracer.assigns(owner, name)
 
 
-def _set(owner: Any, name: Any, value: Any) -> None:
+def store_attribute(owner: Any, name: Any, value: Any) -> None:
     """``object.__setattr__(owner, name, value)``."""
     _check(owner, name)
     if is_shadow(owner):
@@ -68,7 +68,7 @@ def _get(owner: Any, name: Any) -> Any:
 
 #: what takes the place of methods of ``object``
 OF_OBJECT: dict[Any, Callable[..., Any]] = {
-    object.__setattr__: _set,
+    object.__setattr__: store_attribute,
     object.__delattr__: _delete,
     object.__getattribute__: _get,
 }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
@@ -104,7 +105,7 @@ class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
     __slots__ = (
-        "changed", "constant_numbers", "copies", "has_dictionary", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
+        "attributes", "changed", "constant_numbers", "copies", "has_dictionary", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
     )  # fmt: skip
 
     def __init__(
@@ -123,6 +124,8 @@ class _Shadowed:
         self.stored: dict[str, Any] = {}
         #: whether the program has its ``__dict__``, which shows what is assigned afterwards
         self.has_dictionary = False
+        #: its ``__dict__``, as the program sees it
+        self.attributes: AttributeDict | None = None
         #: of a copy that the program made of the object: how what the object is made of is copied
         self.copies: Callable[[Any], Any] | None = None
         #: of such a copy, where attributes are looked up by code of the class: an object that is stored to
@@ -151,11 +154,18 @@ class _Shadowed:
     def lifted(self, found: Any, name: str, source: Source | None = None) -> Any:
         """What the attribute ``name`` is to the program, which reads it now, from ``source`` if that is not the attribute."""
         with self.inputs.numbers_as(constant=self.constant_numbers):
-            lifted = self.inputs.lift(found, source or self.source.attribute(name))
+            lifted = self.inputs.lift(found, source or self.place_of(name))
         if self.copies is not None:
             lifted = self.copies(lifted)
         self.read[name] = lifted
         return lifted
+
+    def place_of(self, name: str) -> Source:
+        """Where an attribute comes from at each call."""
+        if not is_followed(type(self.real).__getattribute__):
+            return self.source.attribute(name)
+        read = self.inputs.prologue.constant(object.__getattribute__, "read")
+        return Source(f"{read}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
 
     def dictionary(self) -> dict[str, Any]:
         """The object's ``__dict__``, all in it lifted. The program may not change it."""
@@ -172,6 +182,14 @@ class _Shadowed:
         self.has_dictionary = True
         self.inputs.watch(made, Source(f"{e}.__dict__", f"{description}.__dict__"), held)
         return made
+
+    def view(self, made: Any) -> AttributeDict:
+        """The same where the class does not look attributes up itself, which the program may change. ``made`` is the stand-in."""
+        if not type(self.real).__dictoffset__:
+            raise AttributeError(f"{type(self.real).__name__!r} object has no attribute '__dict__'")
+        if self.attributes is None:
+            self.attributes = AttributeDict(self, made, active.current().runtime.store_attribute)
+        return self.attributes
 
     def guard_same_object(self) -> Any:
         """The real object, on which the trace specializes: the program uses its identity."""
@@ -190,7 +208,8 @@ class _Shadowed:
         prologue, e = self.inputs.prologue, self.source.expression
         description = f"{self.source.description}.{name} is " + ("missing" if descriptor is MISSING else "the same")
         expected = prologue.constant(descriptor, "code")
-        if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
+        looks_up_itself = is_followed(type(self.real).__getattribute__)
+        if isinstance(descriptor, types.FunctionType) and not name.startswith("__") and not looks_up_itself:
             prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
         elif isinstance(descriptor, property) and not name.startswith("__"):
             prologue.guard(f"{prologue.constant(type(self.real), 'type')}.{name} is {expected}", description)
@@ -205,8 +224,7 @@ class _Shadowed:
 
     def may_keep(self, name: str, descriptor: cached_property[Any]) -> bool:
         """Whether the program computes a cached property itself, and assigns it to the object as it does other attributes."""
-        assigns = _is_objects_own(type(self.real), "__setattr__")
-        return assigns and descriptor.attrname == name and is_followed(descriptor.func)
+        return descriptor.attrname == name and is_followed(descriptor.func)
 
     def in_part(self, name: str) -> Any:
         """An attribute that is in one of the dicts :attr:`parts`, lifted."""
@@ -240,9 +258,8 @@ class _Shadowed:
         return made
 
     def plain(self, made: Any, name: str) -> Any:
-        """An attribute of the object, whose stand-in is ``made``, past a ``__getattr__`` of its class."""
-        read: Any = type(made).__getattribute__
-        return read(made, name)
+        """An attribute of the object, whose stand-in is ``made``, past a ``__getattribute__`` and a ``__getattr__`` of its class."""
+        return type(made)._tnp_read(made, name)
 
     def store(self, made: Any, name: str, value: Any) -> None:
         """Stores an attribute of the object, whose stand-in is ``made``, past a ``__setattr__`` of its class."""
@@ -254,7 +271,8 @@ class _Shadowed:
             class_attribute(type(made), name).__set__(made, value)
             return
         if user_method(descriptor, "__set__") is not None:
-            raise NeedsEager(f"it assigns {where}, a descriptor")
+            active.current().runtime.set_by(descriptor, name, made, kind, value)
+            return
         if not hasattr(self.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
             kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
             raise AttributeError(f"{name!r} {kept}")
@@ -323,8 +341,7 @@ def _kept(shadow: Any, name: str, descriptor: cached_property[Any]) -> Any:
     """What a ``cached_property`` gives, which is an attribute of the object from then on."""
     state_of(shadow).guard_code(name, descriptor)
     value = active.current().runtime.call(descriptor.func, shadow)
-    active.current().assigns(shadow, name)
-    setattr(shadow, name, value)
+    active.current().runtime.store_attribute(shadow, name, value)
     return value
 
 
@@ -332,8 +349,16 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     looks_up_itself = not _is_objects_own(kind, "__getattribute__") and type not in kind.__mro__
     if kind is types.SimpleNamespace:
         looks_up_itself = False
+    own_look_up: Any = kind.__getattribute__ if is_followed(kind.__getattribute__) else None
+    if own_look_up is not None:
+        looks_up_itself = False
 
     def __getattribute__(self: Any, name: str) -> Any:
+        if own_look_up is None or name in ("_tnp_shadowed", "__class__") or active.running() is None:
+            return read(self, name)
+        return active.current().runtime.call(own_look_up, self, name)
+
+    def read(self: Any, name: str) -> Any:
         shadowed = state_of(self)
         if name in ("_tnp_shadowed", "__class__"):
             return shadowed if name == "_tnp_shadowed" else kind
@@ -348,7 +373,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         if name == "__dict__":
             if shadowed.parts:
                 raise NeedsEager(f"it reads __dict__ of {shadowed.source.description}")
-            return shadowed.dictionary()
+            return shadowed.dictionary() if looks_up_itself else shadowed.view(self)
         descriptor = class_attribute(kind, name)
         if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
             return shadowed.look_up(name)
@@ -375,6 +400,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         **traced_members(kind),
         **{name: _refuse_protocol for name in ARRAY_PROTOCOLS if callable(getattr(kind, name, None))},
         "__getattribute__": __getattribute__,
+        "_tnp_read": read,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
         "__copy__": lambda self: _copied(self, lambda x: x),

@@ -30,10 +30,11 @@ from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
-from tnp.capture.objects.plain_attributes import is_of_object
+from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
+from tnp.capture.objects.users_descriptors import get_by, set_by
 from tnp.capture.purity import (
     CALLING_AT_ONCE,
     check_library_call,
@@ -137,6 +138,9 @@ class Runtime(ControlFlow):
         return outer_name(active.running(), self, name)
 
     attribute = staticmethod(attribute)
+    get_by = staticmethod(get_by)
+    set_by = staticmethod(set_by)
+    store_attribute = staticmethod(store_attribute)
     owner = staticmethod(check_owner)
     is_ = staticmethod(is_)
     is_not = staticmethod(is_not)

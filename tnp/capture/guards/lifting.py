@@ -84,6 +84,12 @@ class Inputs:
         self._defaults: dict[int, tuple[Any, Any]] = {}
         #: lists, dicts and objects that the program made, and that its results hold
         self.returned: dict[int, Any] = {}
+        #: of those that stand in several places, the names that they have in the program
+        self.shared: dict[int, str] = {}
+        #: of what is being written out, whether it holds itself
+        self.building: dict[int, bool] = {}
+        #: objects that the program has made
+        self.made: dict[int, Any] = {}
         #: the function that is jitted
         self._outermost: types.FunctionType | None = None
         #: classes that the program has made, which are its own to change; and classes that are guarded already

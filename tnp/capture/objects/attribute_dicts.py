@@ -13,7 +13,7 @@ from tnp.capture.objects.twins import MISSING, attributes_past_class, class_attr
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
-    from tnp.capture.objects.shadows import _Shadowed
+    from tnp.capture.objects.shadows import Shadowed
 
 __all__ = ["AttributeDict"]
 
@@ -24,7 +24,7 @@ class AttributeDict(dict[str, Any]):
     #: what ``type`` gives
     _tnp_twin_of = dict
 
-    def __init__(self, shadowed: _Shadowed, made: Any, store: Callable[[Any, str, Any], None]) -> None:
+    def __init__(self, shadowed: Shadowed, made: Any, store: Callable[[Any, str, Any], None]) -> None:
         super().__init__()
         self._shadowed, self._made, self._store = shadowed, made, store
         self.source: Source = shadowed.place_of("__dict__")

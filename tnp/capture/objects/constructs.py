@@ -6,7 +6,7 @@ import types
 from collections import OrderedDict
 from typing import Any
 
-__all__ = ["Construct", "attributes_of", "is_made_of_attributes"]
+__all__ = ["Again", "Called", "Construct", "Shared", "attributes_of", "is_made_of_attributes"]
 
 
 class Construct:
@@ -43,19 +43,93 @@ class Construct:
         return f"_construct({', '.join(parts)})"
 
 
+class Shared:
+    """What a program makes that stands in several places of its results: the first of these. The others are :class:`Again`; one of them
+    may stand in it (``holds_itself``), if it is an object, a list or a dict."""
+
+    __slots__ = ("holds_itself", "name", "value")
+
+    def __init__(self, name: str, value: Any, holds_itself: bool = False) -> None:
+        self.name, self.value, self.holds_itself = name, value, holds_itself
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.value]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Shared:
+        return Shared(self.name, children[0], self.holds_itself)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        value = self.value
+        if not self.holds_itself:
+            return f"({self.name} := {literal(value, context)})"
+        context.update(_begun=_begun, _filled=_filled)
+        is_object = isinstance(value, Construct)
+        kind, is_dict = (value.kind, value.items is not None) if is_object else (type(value), False)
+        parts = [f"({self.name} := _begun({literal(kind, context)}, {is_dict}))"]
+        held = [value.attributes, value.items, value.fields] if is_object else [None, value]
+        return f"_filled({', '.join([*parts, *(literal(x, context) for x in held)])})"
+
+
+class Again:
+    """Another place of what :class:`Shared` makes."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        return self.name
+
+
+class Called:
+    """What a function of Python's gives for these arguments: a set, a partial, a bound method, a function."""
+
+    __slots__ = ("arguments", "function", "keywords")
+
+    def __init__(self, function: Any, *arguments: Any, **keywords: Any) -> None:
+        self.function, self.arguments, self.keywords = function, list(arguments), keywords
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.arguments, self.keywords]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Called:
+        arguments, keywords = children
+        return Called(self.function, *arguments, **keywords)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        given = [literal(x, context) for x in self.arguments]
+        given += [f"{name}={literal(x, context)}" for name, x in self.keywords.items()]
+        return f"{literal(self.function, context)}({', '.join(given)})"
+
+
 def construct(
     kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
 ) -> Any:
     """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
-    if items is None:
-        made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
-    else:
-        base = OrderedDict if issubclass(kind, OrderedDict) else dict
-        made = base.__new__(kind)
+    return _filled(_begun(kind, items is not None), attributes, items, fields)
+
+
+def _begun(kind: type, is_dict: bool) -> Any:
+    """An instance of ``kind`` with nothing in it."""
+    if is_dict:
+        return (OrderedDict if issubclass(kind, OrderedDict) else dict).__new__(kind)
+    return kind() if kind in (list, dict, types.SimpleNamespace) else object.__new__(kind)
+
+
+def _filled(made: Any, attributes: dict[str, Any] | None, items: Any = None, fields: tuple[str, ...] = ()) -> Any:
+    if type(made) is list:
+        made += items
+    elif items is not None:
+        base = OrderedDict if isinstance(made, OrderedDict) else dict
         for key, value in items.items():
             base.__setitem__(made, key, value)
-        attributes = {**{name: items[name] for name in fields}, **attributes}
-    for name, value in attributes.items():
+        attributes = {**{name: items[name] for name in fields}, **(attributes or {})}
+    for name, value in (attributes or {}).items():
         object.__setattr__(made, name, value)
     return made
 

@@ -110,8 +110,10 @@ def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:
 def _of_module(module: types.ModuleType, name: str) -> Any:
     """A name of a module."""
     is_library = is_library_module(module)
-    if not is_library and name not in vars(module) and "__getattr__" in vars(module):
-        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    if not is_library and name not in vars(module):
+        made = _made_by_module(module, name)
+        if made is not MISSING:
+            return made
     value = getattr(module, name)
     assigned = active.current().outer_names.get((id(vars(module)), name)) if active.running() is not None else None
     if assigned is not None:
@@ -126,6 +128,25 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
     return value if name in _UNCHANGING_NAMES else _lift(value, module, "module", name)
+
+
+def _made_by_module(module: types.ModuleType, name: str) -> Any:
+    """What the ``__getattr__`` of a module, or of its class, makes of a name that it lacks."""
+    kind, inputs = type(module), active.current().inputs
+    look_up, own = class_attribute(kind, "__getattr__"), vars(module).get("__getattr__")
+    by_class = class_attribute(kind, name) is MISSING and is_followed(look_up)
+    if not by_class and own is None:
+        return MISSING
+    if not by_class and not is_followed(own):
+        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    names = inputs.prologue.constant(vars(module), "names")
+    inputs.prologue.guard(f"{name!r} not in {names}", f"the module {module.__name__} has no {name}")
+    if by_class:
+        inputs.guard_class(kind)
+        return active.current().runtime.call(look_up, module, name)
+    same = f"{names}.get('__getattr__') is {inputs.prologue.constant(own, 'look_up')}"
+    inputs.prologue.guard(same, f"the __getattr__ of the module {module.__name__} is the same")
+    return active.current().runtime.call(own, name)
 
 
 def _is_of_library(kind: type) -> bool:

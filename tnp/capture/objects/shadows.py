@@ -31,7 +31,7 @@ from tnp.capture.objects.twins import (
     user_method,
 )
 from tnp.capture.rewrite.code_origin import is_followed
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODE_TYPES",
+    "Shadowed",
     "derived_from",
     "guard_code",
     "holds_others",
@@ -101,7 +102,7 @@ def _has_hidden_state(kind: type) -> bool:
     return kind.__basicsize__ != object.__basicsize__ + 8 * pointers or kind.__itemsize__ != 0
 
 
-class _Shadowed:
+class Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
     __slots__ = (
@@ -292,8 +293,8 @@ def _attribute(real: Any, name: str) -> Any:
     return class_attribute(type(real), name) if found is MISSING else found
 
 
-def state_of(shadow: Any) -> _Shadowed:
-    found: _Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
+def state_of(shadow: Any) -> Shadowed:
+    found: Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
     return found
 
 
@@ -403,8 +404,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         "_tnp_read": read,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
-        "__copy__": lambda self: _copied(self, lambda x: x),
-        "__deepcopy__": lambda self, memo: memo.setdefault(id(self), _copied(self, _deeply)),
+        **_copying_methods(kind),
         **methods,
     }
     return make_class(kind, body)
@@ -417,6 +417,15 @@ _shadow_classes = ClassCache(_shadow_class)
 ARRAY_PROTOCOLS = (
     "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
 )  # fmt: skip
+
+
+def _copying_methods(kind: type) -> dict[str, Any]:
+    """What :mod:`copy` calls, where a class does not have it."""
+    methods = {
+        "__copy__": lambda self: active.current().runtime.copied(self),
+        "__deepcopy__": lambda self, memo: active.current().runtime.deeply_copied(self, memo),
+    }
+    return {name: method for name, method in methods.items() if not is_followed(getattr(kind, name, None))}
 
 
 def _is_known_descriptor(descriptor: Any) -> bool:
@@ -473,38 +482,8 @@ def shadow(
     shadow_class = _shadow_classes.get(type(real), methods or {})
     new = types.SimpleNamespace.__new__ if type(real) is types.SimpleNamespace else object.__new__
     made: Any = new(shadow_class)
-    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
+    object.__setattr__(made, "_tnp_shadowed", Shadowed(real, source, inputs, parts, constant_numbers))
     return made
-
-
-def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
-    """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    if shadowed.parts or hasattr(shadowed.real, "__del__"):
-        raise NeedsEager(
-            f"it copies {shadowed.source.description}, a module or an object that does something when it dies"
-        )
-    new = types.SimpleNamespace.__new__ if type(shadowed.real) is types.SimpleNamespace else object.__new__
-    made = new(type(x))
-    own = _Shadowed(shadowed.real, shadowed.source, shadowed.inputs, (), shadowed.constant_numbers)
-    before = shadowed.copies
-    own.copies = copies if before is None else lambda v: copies(before(v))
-    own.stored = {name: copies(value) for name, value in shadowed.stored.items()}
-    own.changed = copy.copy(shadowed.changed)
-    object.__setattr__(made, "_tnp_shadowed", own)
-    shadowed.inputs.copies.append(made)
-    return made
-
-
-def _deeply(x: Any) -> Any:
-    """What a deep copy has in place of an attribute ``x``."""
-    if is_shadow(x):
-        return _copied(x, _deeply)
-    if x is None or type(x) in (TracedNumber, bool, int, float, complex, str, bytes, list, tuple, dict):
-        return copy.deepcopy(x)
-    if isinstance(x, (type, *CODE_TYPES)) or isinstance(x, enum.Enum) or type(x).__module__ == "torch":
-        return copy.deepcopy(x)
-    raise NeedsEager(f"it copies an object that holds a {type(x).__name__}")
 
 
 def is_copy(x: Any) -> bool:
@@ -524,26 +503,26 @@ def is_stand_in(x: Any) -> bool:
 
 def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.source, type(shadowed.real), shadowed.stored
 
 
 def holds_others(x: Any) -> bool:
     """Whether the program stored anything in a shadow but what was there: ``a.x += b`` stores the array that it changed."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return any(shadowed.read.get(name) is not value for name, value in shadowed.stored.items())
 
 
 def real_object(x: Any) -> tuple[Any, Source, Inputs]:
     """What a shadow stands for, where that comes from, and the inputs that it is among."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.real, shadowed.source, shadowed.inputs
 
 
 def derived_from(x: Any, text: str, make: Callable[[Any], Any]) -> Any:
     """What ``make`` gives of the real object of a shadow, lifted; ``text`` is the same as a member of an expression. It is made before the
     program runs, which may not have changed the object."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     if text in shadowed.read:
         return shadowed.read[text]
     written = any(type(a) is TracedArray and a.storage.written for a in shadowed.read.values())
@@ -554,7 +533,7 @@ def derived_from(x: Any, text: str, make: Callable[[Any], Any]) -> Any:
 
 def guard_code(x: Any, name: str) -> None:
     """Guards what a shadow's class has for ``name``, a method that Python calls without asking the object for it."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     shadowed.guard_code(name, class_attribute(type(shadowed.real), name))
 
 

@@ -27,6 +27,7 @@ from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import fresh
+from tnp.capture.objects.copies import copied, deeply_copied
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
@@ -138,6 +139,8 @@ class Runtime(ControlFlow):
         return outer_name(active.running(), self, name)
 
     attribute = staticmethod(attribute)
+    copied = staticmethod(copied)
+    deeply_copied = staticmethod(deeply_copied)
     get_by = staticmethod(get_by)
     set_by = staticmethod(set_by)
     store_attribute = staticmethod(store_attribute)
@@ -194,7 +197,7 @@ class Runtime(ControlFlow):
             return self.written(owner)[key]
         if is_index_maker(owner):
             return made_by(owner, key) if active.running() is not None else owner[key]
-        if is_traced(key) and _takes_real_subscripts(type(owner)):
+        if is_traced(key) and _takes_real_subscripts(class_of(owner)):
             raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
         return item_of(owner, key)
 
@@ -357,7 +360,10 @@ class Runtime(ControlFlow):
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
         try:
-            return f(*args, **kwargs)
+            result = f(*args, **kwargs)
+            if class_of(result) is f:
+                tracer.inputs.made[id(result)] = result
+            return result
         except TypeError as error:  # code in C tells the classes that it was given
             is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
             if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
@@ -390,6 +396,7 @@ class Runtime(ControlFlow):
                 raise NeedsEager(f"{cls.__name__} makes its objects itself")
         else:
             made = new(twin) if new is object.__new__ else new(twin, *args, **kwargs)
+        active.current().inputs.made[id(made)] = made
         if is_followed(init):
             _call_user(init, (made, *args), kwargs)
         else:

@@ -123,6 +123,20 @@ def test_signatures(monkeypatch):
         assert_same(jitted(X), of_signature(X))
 
 
+class Asked:
+    def method(self, a, b=1.0):
+        return a * b
+
+
+def of_arguments(x, o):
+    spec = inspect.getfullargspec(o.method)
+    return x * len(spec.args) * spec.defaults[0], inspect.getfullargspec(with_defaults).kwonlyargs
+
+
+def test_arguments_of_functions():
+    assert_same(tnp.jit(of_arguments, strict=True)(X, Asked()), of_arguments(X, Asked()))
+
+
 @functools.lru_cache
 def remembered(name):
     CALLED.append(name)

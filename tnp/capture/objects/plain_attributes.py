@@ -12,7 +12,15 @@ from tnp.capture import active
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import is_shadow, state_of
-from tnp.capture.objects.twins import MISSING, class_attribute, class_of, user_method
+from tnp.capture.objects.twins import (
+    MISSING,
+    class_attribute,
+    class_of,
+    is_made_by_statement,
+    is_twin,
+    twin_of,
+    user_method,
+)
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import NeedsEager
 
@@ -66,10 +74,22 @@ def _get(owner: Any, name: Any) -> Any:
     return active.current().runtime.attribute(owner, name)
 
 
+def _new(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    """``object.__new__(kind)``, from the ``__new__`` of a class."""
+    if not isinstance(kind, type) or not is_made_by_statement(kind) or is_twin(kind):
+        return object.__new__(kind, *args, **kwargs)
+    inputs = active.current().inputs
+    inputs.guard_class(kind, data=True)
+    made = object.__new__(twin_of(kind), *args, **kwargs)
+    inputs.made[id(made)] = made
+    return made
+
+
 #: what takes the place of methods of ``object``
 OF_OBJECT: dict[Any, Callable[..., Any]] = {
     object.__setattr__: store_attribute,
     object.__delattr__: _delete,
     object.__getattribute__: _get,
+    object.__new__: _new,
 }
 _NAMES = frozenset(f.__name__ for f in OF_OBJECT)

@@ -22,6 +22,7 @@ from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
 from tnp.capture.objects.twins import (
+    ARRAY_PROTOCOLS,
     MISSING,
     ClassCache,
     class_attribute,
@@ -411,12 +412,6 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
 
 
 _shadow_classes = ClassCache(_shadow_class)
-
-
-#: what NumPy asks of the objects that it is given
-ARRAY_PROTOCOLS = (
-    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
-)  # fmt: skip
 
 
 def _copying_methods(kind: type) -> dict[str, Any]:

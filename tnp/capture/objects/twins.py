@@ -25,6 +25,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
 __all__ = [
+    "ARRAY_PROTOCOLS",
     "MISSING",
     "attributes_past_class",
     "class_attribute",
@@ -44,6 +45,12 @@ MISSING = object()
 _LEFT_ALONE = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__del__", "__getattribute__",
      "__get__", "__set__", "__delete__", "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__post_init__")
+)  # fmt: skip
+
+
+#: what NumPy asks of the objects that it is given
+ARRAY_PROTOCOLS = (
+    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
 )  # fmt: skip
 
 
@@ -271,8 +278,13 @@ def twin_of(kind: type) -> type:
     return _twins.get(kind)
 
 
+def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise NeedsEager(f"NumPy calls a method of a {class_of(self).__name__}")
+
+
 def _make_twin(kind: type) -> type:
     members = traced_members(kind)
+    members.update((n, _refuse_protocol) for n in ARRAY_PROTOCOLS if is_followed(getattr(kind, n, None)))
     if not members:
         return kind
     return make_class(kind, {"__slots__": (), "__class__": property(lambda self: kind), **members})

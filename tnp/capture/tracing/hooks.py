@@ -33,8 +33,8 @@ from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
-from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
-from tnp.capture.objects.twins import class_of, is_twin, twin_of
+from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
+from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, twin_of
 from tnp.capture.objects.users_descriptors import get_by, set_by
 from tnp.capture.purity import (
     CALLING_AT_ONCE,
@@ -327,8 +327,8 @@ class Runtime(ControlFlow):
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
-        if f is inspect.signature:
-            return signature_of(*args, **kwargs)
+        if f is inspect.signature or f is inspect.getfullargspec:
+            return signature_of(f, *args, **kwargs)
         check_on_trial(f)
         _refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
@@ -384,8 +384,6 @@ class Runtime(ControlFlow):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)
-        if _speaks_of_arrays(cls):
-            raise NeedsEager(f"it makes a {cls.__name__}, whose methods NumPy calls")
         active.current().inputs.guard_class(cls, data=True)
         twin = twin_of(cls)
         if is_followed(new):

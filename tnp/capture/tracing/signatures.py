@@ -1,4 +1,4 @@
-"""``inspect.signature`` of a function: what it is made of is guarded."""
+"""``inspect.signature`` and ``inspect.getfullargspec`` of a function: what it is made of is guarded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ __all__ = ["signature_of"]
 _CONSTANTS = frozenset((bool, int, float, complex, str, bytes, type(None), type, types.FunctionType))
 
 
-def signature_of(f: Any, **options: Any) -> inspect.Signature:
-    """``inspect.signature(f)``."""
+def signature_of(ask: Any, f: Any, **options: Any) -> Any:
+    """``ask(f)``, of a function of :mod:`inspect`."""
+    if type(f) is types.MethodType and ask is inspect.getfullargspec:  # which tells ``self``, too
+        f = f.__func__
     tracer = active.current()
     defaults = (
         () if type(f) is not types.FunctionType else (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
@@ -28,7 +30,7 @@ def signature_of(f: Any, **options: Any) -> inspect.Signature:
         same = f"{name}.{part} is {prologue.constant(getattr(f, part), 'part')}"
         prologue.guard(same, f"{f.__qualname__} has the same {part}")
     prologue.guard(f"{prologue.constant(_is_bare)}({name})", f"{f.__qualname__} wraps no other function")
-    return inspect.signature(f)
+    return ask(f)
 
 
 def _is_bare(f: Any) -> bool:

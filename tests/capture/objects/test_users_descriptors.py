@@ -130,7 +130,7 @@ def listed(t):
 def updated(t):
     t.__dict__.update(km=t.km * 2, other=3.0)
     vars(t)["more"] = t.other * t.km
-    return vars(t).get("more"), "none" in vars(t)
+    return vars(t).get("more"), "none" in vars(t), vars(t).pop("none", 3)
 
 
 @pytest.mark.parametrize("f", [all_twice, set_by_a_descriptor, of_the_class, in_a_branch, in_a_loop, listed, updated])

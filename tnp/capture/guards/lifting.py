@@ -574,6 +574,7 @@ class Inputs:
         self.lists.clear()
         self._arrays.clear()
         self.same.clear()
+        self.made.clear()
         self.functions.clear()
         self._defaults.clear()
         self.told_apart.clear()

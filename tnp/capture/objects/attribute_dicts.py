@@ -134,10 +134,17 @@ class AttributeDict(dict[str, Any]):
 
     __copy__ = copy
 
+    def pop(self, key: Any, *default: Any) -> Any:
+        if self._look_up(key) is not MISSING:
+            self._refuse()
+        if not default:
+            raise KeyError(key)
+        return default[0]
+
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NeedsEager(f"it takes attributes out of {self.source.description}")
 
-    pop = popitem = clear = __delitem__ = __deepcopy__ = __reduce_ex__ = _refuse
+    popitem = clear = __delitem__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
 def _is_data(descriptor: Any) -> bool:

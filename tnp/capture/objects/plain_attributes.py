@@ -80,7 +80,7 @@ def _new(kind: Any, *args: Any, **kwargs: Any) -> Any:
         return object.__new__(kind, *args, **kwargs)
     inputs = active.current().inputs
     inputs.guard_class(kind, data=True)
-    made = object.__new__(twin_of(kind), *args, **kwargs)
+    made: Any = object.__new__(twin_of(kind), *args, **kwargs)
     inputs.made[id(made)] = made
     return made
 

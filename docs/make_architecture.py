@@ -110,7 +110,7 @@ STEPS = (
     ("· the function runs once, on traced values", "capture/driver.py", "capture_trace"),
     ("· what it reads becomes an input of the trace", "capture/guards/lifting.py", "Inputs.lift"),
     ("· a PyTorch module gets a stand-in", "capture/libraries/torch/modules.py", "lift_module"),
-    ("· its parameter becomes an input when first read", "capture/objects/shadows.py", "_Shadowed.in_part"),
+    ("· its parameter becomes an input when first read", "capture/objects/shadows.py", "Shadowed.in_part"),
     ("· what the trace relies on becomes a guard", "capture/guards/prologue.py", "Prologue.guard"),
     ("· the function's source gets hooks", "capture/rewrite/rewriter.py", "rewrite"),
     ("· an operation is recorded", "capture/tracing/tracer.py", "Tracer.call"),

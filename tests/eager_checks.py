@@ -61,3 +61,16 @@ def check(f, *args, executors=EXECUTORS, error=None):
             got, mine = outcome(jitted, copied(args))
             assert_same(got, expected, what=f"{executor}: the result")
             assert_same(mine, left, exact=True, what=f"{executor}: the arguments")
+
+
+def as_plain(x):
+    """A value in which objects are their class and their attributes, to be compared."""
+    if isinstance(x, (list, tuple)):
+        return [type(x), *map(as_plain, x), *([as_plain(vars(x))] if hasattr(x, "__dict__") else [])]
+    if isinstance(x, dict):
+        of_object = [as_plain(vars(x))] if hasattr(x, "__dict__") else []
+        return [type(x), *((k, as_plain(v)) for k, v in x.items()), *of_object]
+    if isinstance(x, type) or type(x).__module__.partition(".")[0] in ("builtins", "numpy", "torch"):
+        return x
+    names = [*getattr(x, "__dict__", ()), *(n for c in type(x).__mro__ for n in c.__dict__.get("__slots__", ()))]
+    return [type(x), *((n, as_plain(getattr(x, n))) for n in names if hasattr(x, n) and not n.startswith("__"))]

@@ -343,9 +343,7 @@ def test_a_tuple_that_was_passed_in_comes_back():
 
 
 def test_a_list_that_is_returned_twice_is_one_list():
-    f = tnp.jit(lambda x: ((y := [x]), (y,)))
-    with pytest.warns(tnp.EagerFallbackWarning, match="in two places"):
-        first, (second,) = f(ones())
+    first, (second,) = tnp.jit(lambda x: ((y := [x]), (y,)), strict=True)(ones())
     assert first is second
 
 

@@ -304,3 +304,44 @@ def test_flat_stores_up_to_a_position_that_is_out_of_bounds():
     for f in (of_scalars, of_an_array):
         for i in (np.array([1, 3]), np.array([9, 3]), np.array([-1, 9])):
             check(f, X, i, executors=("llvm",))
+
+
+def names_an_array(x, k):
+    y = np.cos(x)
+    try:
+        y.name = "aoi"
+    except AttributeError:
+        y = y * 2
+    return y
+
+
+def names_what_it_is_given(x, k):
+    try:
+        k.name = "aoi"
+    except AttributeError as error:
+        return x * k, str(error)
+    return x
+
+
+def deletes_a_name(x, k):
+    try:
+        del k.name
+    except AttributeError:
+        return x * k
+    return x
+
+
+def does_not_fit(x, k):
+    try:
+        return x.reshape(3, 3)
+    except ValueError:
+        return x * 2
+
+
+@pytest.mark.parametrize("f", [names_an_array, names_what_it_is_given, deletes_a_name, does_not_fit])
+@pytest.mark.parametrize("k", [2.0, 3, np.float64(2), np.ones(4)])
+def test_attributes_that_cannot_be_set(f, k):
+    x = np.arange(4.0)
+    jitted = tnp.jit(f, strict=True)
+    for _ in range(2):
+        assert_same(jitted(x, k), f(x, k))

@@ -15,6 +15,7 @@ import re
 import sys
 import types
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,14 +29,15 @@ from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectoriz
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
+from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
+from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class
+from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_class
 from tnp.core import pytree
 from tnp.core.symbol import operation_of
-from tnp.runtime.modules import loaded
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -48,11 +50,6 @@ Policy = Literal["input", "guarded", "foreign"]
 #: kinds of values that never change and are told apart by comparing them
 CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
 _EXACT_CONSTANTS = frozenset((str, bytes, type(None), type(...), range))
-#: of modules that may not be loaded, kinds of values that never change
-_CONSTANTS_OF_MODULES = (
-    ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
-    ("pathlib", ("PurePosixPath", "PureWindowsPath", "PosixPath", "WindowsPath")),
-)
 #: kinds of values that never change and are equal to none but themselves
 _IDENTITY_TYPES = (
     type, types.FunctionType, types.ModuleType, np.ufunc, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
@@ -94,10 +91,7 @@ def _is_constant(x: Any) -> bool:
         return True
     if isinstance(x, enum.Enum):
         return not _has_special_methods(kind)
-    return any(
-        (module := loaded(name)) is not None and kind in [getattr(module, k) for k in kinds]
-        for name, kinds in _CONSTANTS_OF_MODULES
-    )
+    return is_immutable(x)
 
 
 def _is_builtin_function(x: Any) -> bool:
@@ -150,7 +144,24 @@ def _is_set(x: Any) -> bool:
 
 def _is_more_than_attributes(x: Any) -> bool:
     """Whether an object of a library's class does what is not seen by what is read of it."""
+    if isinstance(x, _CONTAINERS) and not isinstance(x, Iterator) and all(map(_is_read_whole, type(x).__mro__)):
+        return False
     return isinstance(x, (*_CONTAINERS, np.vectorize)) and is_library_class(type(x))
+
+
+@functools.lru_cache(1_000)
+def _is_read_whole(kind: type) -> bool:
+    """Whether a class has its state in attributes, and methods that are followed or do nothing but call others: those of
+    :mod:`collections.abc`."""
+    if kind is object or kind.__module__ in ("collections", "collections.abc", "typing", "abc"):
+        return True
+    module = sys.modules.get(kind.__module__)
+    return module is not None and is_followed_module(module)
+
+
+def _holds_constants(kind: type) -> bool:
+    """Whether numbers among the attributes of the objects of a class are guarded by value: code without hooks uses them."""
+    return is_library_class(kind) and kind.__module__ != "collections"
 
 
 def _has_special_methods(kind: type) -> bool:
@@ -197,13 +208,13 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
     ),
     Row(
-        "lists, tuples, named tuples and dicts: their structure is guarded, their items are captured",
+        "lists, tuples, named tuples, dicts and `Counter`: their structure is guarded, their items are captured",
         "input",
-        lambda x: (type(x) in (tuple, list, dict) and not _changes_while_traced(x)) or _is_namedtuple(x),
+        lambda x: (type(x) in (tuple, list, dict, Counter) and not _changes_while_traced(x)) or _is_namedtuple(x),
         lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
     ),
     Row(
-        "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
+        "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths, UUIDs",
         "guarded",
         _is_constant,
         lift_constant,
@@ -225,6 +236,12 @@ ROWS: tuple[Row, ...] = (
         "guarded",
         _is_code,
         lambda i, x, s: i.functions.lift(x, s),
+    ),
+    Row(
+        "fields of dataclasses",
+        "guarded",
+        is_field,
+        lambda i, x, s: i.guard_identity(x, s),
     ),
     Row(
         "bound methods and partials: each of their parts",
@@ -268,7 +285,7 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: is_plain_object(x) and not says_another_class(x) and not _is_more_than_attributes(x),
         lambda i, x, s: i.lift_instance(
-            x, i.prologue.let(s), constant_numbers=is_library_class(type(x)), methods=methods_of(type(x))
+            x, i.prologue.let(s), constant_numbers=_holds_constants(type(x)), methods=methods_of(type(x))
         ),
     ),
     Row("everything else", "foreign", lambda x: True, lambda i, x, s: i.lift_foreign(x, i.prologue.let(s))),

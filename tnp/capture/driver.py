@@ -12,40 +12,22 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.contract import CONSTANT_TYPES
-from tnp.capture.control_flow.iterables import TracedRange
-from tnp.capture.control_flow.maybe_unbound import UNBOUND, TracedMaybe
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.guards.varying_values import CountsItems, ReadsVarying
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows, is_maybe_in_list
-from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.row_list import ListStandIn
-from tnp.capture.objects.shadows import (
-    Construct,
-    attributes_of,
-    is_copy,
-    is_made_of_attributes,
-    is_plain_object,
-    is_shadow,
-    stored_attributes,
-)
-from tnp.capture.objects.twins import class_of
+from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
+from tnp.capture.objects.shadows import stored_attributes
+from tnp.capture.output_values import change_containers, note_shared, output_of, result_of
 from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed
-from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.outer_names import assigned_names
-from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_sealed, view_of_all
-from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, TracedSize
 from tnp.capture.tracing.tracer import Tracer
-from tnp.core import languages, prims, pytree, sizes, symbols
+from tnp.core import languages, prims
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import AmbiguousView, LosesStores, NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
@@ -195,12 +177,12 @@ def _capture_trace(
     language = languages.set_current(NUMPY.language)
     try:
         with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
+            nothing: Any = _no_function
+            runtime = tracer.runtime = Runtime(nothing)
             handles = [
                 inputs.lift(v, Source(name, f"argument {p}"))
                 for name, p, v in zip(prologue.variables, parameters, values, strict=True)
             ]
-            nothing: Any = _no_function
-            runtime = tracer.runtime = Runtime(nothing)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
                 description = "the function" if library_of_value(function) is None else type(function).__name__
                 function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
@@ -266,21 +248,25 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     for storage in inputs.storages:
         if storage.dirty:
             storage.value.lang.library.written(storage.value)
+    kept = [v for shadow in inputs.shadows for v in stored_attributes(shadow)[2].values()]
+    changed = [c.change() for c in inputs.containers if c.may_change]
+    note_shared([*kept, *(c[1] for c in changed if c is not None), result])
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in (*tracer.choices.chosen(), *inputs.arrays()))
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)
         if stored:
             obj = inputs.object_proxy(source, kind)
+            store = prims.store_attribute if is_followed(kind.__setattr__) else prims.set_attribute
             for name, value in stored.items():
-                prims.set_attribute(obj, name, _output(value))
-    _change_containers(inputs)
+                store(obj, name, output_of(value))
+    change_containers(inputs)
     for assigned in assigned_names(tracer):
-        assigned.bind(_output)
+        assigned.bind(output_of)
     if tracer.may_lose_stores and acts_on_the_outside(trace):
         raise LosesStores(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )
-    output = _result(result)
+    output = result_of(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
@@ -349,191 +335,3 @@ def _defined_in(body: Body) -> Iterator[Proxy]:
         yield from b.flat_outputs
         for inner in bodies_of(b):
             yield from _defined_in(inner)
-
-
-def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
-    """The value of an array, as an object of its own if another array that looks at the same elements is one too."""
-    known = active.current().output_objects
-    if id(x) not in known:
-        known[id(x)] = x, _own_object(x, inputs)
-    return known[id(x)][1]
-
-
-def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
-    value = x.__tnp_value__()
-    if is_sealed(x):
-        # As an object of its own: another array of these elements may be writable.
-        value = view_of_all(value)
-        active.current().trace.read_only.add(value.name)
-        return value
-    if x.storage in inputs.subclassed and not x.scalar:
-        raise NeedsEager("it returns a memmap, or a view of one")
-    if x.storage.listed and not x.scalar:
-        raise ReadsVarying(x.storage.listed)
-    if x.storage in inputs.captured and not x.scalar:
-        raise NeedsEager("it returns a view of an array that was not made by a function that tnp traces")
-    if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
-        _keep_layout(value)
-    if x.storage.has_list and not x.scalar:  # an array of its own
-        own: Proxy = prims.clone(value)
-        return own
-    is_view = x.storage.owner not in (None, id(x)) and value.name == x.storage.value.name
-    if value.scalar or (not is_view and inputs.array_objects.setdefault(value.name, x) is x):
-        return value
-    return view_of_all(value)
-
-
-def _keep_layout(value: TensorProxy) -> None:
-    """Has a part that is not in C order compiled for the sizes that it has: programs for any size make all results in C order, and the
-    part behind may see the difference, for a reshape is a view or not."""
-    if all(symbols.value_of(n) is not None for n in value.shape):
-        sizes.concrete(value.shape, "a part")
-
-
-#: kinds of values that are returned as they are
-_UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
-
-
-def _change_containers(inputs: Inputs) -> None:
-    """Records the changes that the program makes to the caller's lists and dicts, as effects at its end."""
-    for container in inputs.containers:
-        change = container.change() if container.may_change else None
-        if change is not None:
-            adds, items = change
-            effect = prims.add_items if adds else prims.set_items
-            effect(inputs.object_proxy(container.source, container.kind), _items(items))
-            x = container.source.expression
-            others = (c for c in inputs.containers if c.kind is container.kind and c.real is not container.real)
-            for y in (other.source.expression for other in others):
-                inputs.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
-        elif container.changed():
-            raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
-
-
-def _items(x: Any) -> Any:
-    """Items of a list or of a dict of the caller's."""
-    if isinstance(x, list):
-        return _list_output(x)
-    keys = {k: _key(k) for k in x}
-    if not all(type(k) in CONSTANTS and k == k for k in keys.values()):  # a NaN is found as the object that it is
-        raise NeedsEager("it changes a dict whose keys are objects")
-    return {keys[k]: _output(v) for k, v in x.items()}
-
-
-def _list_output(x: list[Any]) -> Any:
-    """The items of a list. Those that a loop has made are made at once: copies of the rows of an array."""
-    rows = array_of_rows(x)
-    if rows is None:
-        return [_output(y) for y in x]
-    active.current().output_lists.append(rows)
-    return Rows(rows.__tnp_value__(), type(x[0]) is TracedNumber)
-
-
-def _key(x: Any) -> Any:
-    """A key of a dict: hashing it has specialized the trace on its value."""
-    if type(x) is tuple:
-        return tuple(map(_key, x))
-    if type(x) is TracedNumber:
-        return x.proxy.known()
-    if type(x) is TracedEither:
-        return _key(x.settled())
-    if is_shadow(x) or class_of(x) is Foreign:
-        raise NeedsEager("it returns a dict whose keys are objects that its caller has")
-    return x.known_scalar() if type(x) is TracedArray else x
-
-
-def _result(x: Any) -> Any:
-    """What the function returns, as :func:`_output`; an error says which of several results it is about."""
-    try:
-        return _output(x)
-    except NeedsEager as error:
-        error.result = next((i for i, y in enumerate(x) if _is_no_output(y)), -1) if type(x) is tuple else -1
-        raise
-
-
-def _is_no_output(x: Any) -> bool:
-    try:
-        _output(x)
-    except NeedsEager:
-        return True
-    return False
-
-
-def _output(x: Any) -> Any:
-    """A result with traced values replaced by proxies, stand-ins by the real objects, new objects by their constructors."""
-    if type(x) in (TracedRange, TracedSize):
-        x = x.known()
-    kind = class_of(x)
-    inputs = active.current().inputs
-    if kind is Foreign:
-        return inputs.object_proxy(source_of(x), type(real_value(x)))
-    if kind is TracedArray:
-        check_repeats_nothing(x)
-        return _array_output(x, inputs)
-    if kind in (TracedNumber, TracedObject):
-        return x.proxy
-    if x is UNBOUND:  # of a span
-        return inputs.object_proxy(Source(inputs.prologue.constant(x, "unbound"), "an unbound variable"), kind)
-    if kind is TracedMaybe:
-        raise NeedsEager("whether a variable is bound is known only when the program runs")
-    if kind is TracedEither:
-        return x.output()
-    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:
-        return x
-    if kind is slice:
-        return slice(_output(x.start), _output(x.stop), _output(x.step))
-    for container in inputs.containers:
-        if container.made is x:  # what was passed in comes back as itself
-            return inputs.object_proxy(container.source, container.kind)
-    if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        items = [_output(y) for y in x]
-        return kind(*items) if hasattr(x, "_fields") else tuple(items)
-    if is_shadow(x):
-        if is_copy(x):
-            raise NeedsEager(f"it returns a copy of an object of the class {kind.__name__}")
-        source, real_kind, _ = stored_attributes(x)
-        return inputs.object_proxy(source, real_kind)
-    if isinstance(x, np.generic):
-        return x
-    library = library_of_value(x)
-    if library is not None and library.is_constant(x):
-        return x
-    if isinstance(x, np.ndarray) or (library is not None and not isinstance(x, tuple)):
-        raise NeedsEager("it returns an array that was not made by a function that tnp traces")
-    if id(x) in inputs.returned:
-        raise NeedsEager(f"it returns one {kind.__name__} in two places")
-    inputs.returned[id(x)] = x
-    if isinstance(x, ListStandIn):
-        return x.as_result(_output)
-    if kind is list:
-        return _list_output(x)
-    if kind is dict:
-        return {_key(k): _output(y) for k, y in x.items()}
-    if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):
-        if not _holds_traced(x):  # it may be one that the program got hold of unseen
-            raise NeedsEager(f"it returns a new {kind.__name__}")
-        attributes = attributes_of(x)
-        if not isinstance(x, dict):
-            return Construct(kind, {k: _output(v) for k, v in attributes.items()})
-        fields = tuple(k for k, v in attributes.items() if dict.get(x, k, _output) is v)
-        entries = {k: _output(v) for k, v in dict.items(x)}
-        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, entries, fields)
-    if pytree.is_container(x):
-        if isinstance(x, dict) and any(map(is_traced, dict.keys(x))):
-            raise NeedsEager(f"it returns a {kind.__name__} whose keys are values of the program")
-        if is_followed(getattr(x, "default_factory", None)):
-            raise NeedsEager(f"it returns a {kind.__name__} that calls a function of the program")
-        children, metadata, unflatten = pytree.flatten(x)
-        return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
-    raise NeedsEager(f"it returns a {x.__class__.__name__}")
-
-
-def _holds_traced(x: Any) -> bool:
-    """Whether a value of the trace is in ``x``, or in what it is made of."""
-    if is_traced(x) or is_shadow(x):
-        return True
-    if isinstance(x, (list, tuple)):
-        return any(map(_holds_traced, x))
-    return (isinstance(x, dict) and any(map(_holds_traced, dict.values(x)))) or (
-        is_made_of_attributes(x) and any(map(_holds_traced, attributes_of(x).values()))
-    )

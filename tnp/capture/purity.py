@@ -20,6 +20,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
 from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
+from tnp.capture.objects.immutable_values import is_pure_function
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import is_twin, traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
@@ -38,13 +39,27 @@ __all__ = [
 #: modules whose functions and classes do nothing but give a result, and whose objects a program has to itself
 _PURE_MODULES = frozenset(
     ("_bisect", "_collections", "_collections_abc", "_functools", "_heapq", "_operator", "_struct", "abc", "bisect", "builtins", "cmath",
-     "collections", "contextlib", "copy", "dataclasses", "enum", "fractions", "functools", "heapq", "itertools", "keyword", "math",
-     "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "struct", "textwrap", "tnp", "torch", "types", "typing",
-     "typing_extensions", "unicodedata")
+     "calendar", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "fractions", "functools", "heapq", "itertools", "keyword", "math",
+     "numbers", "numpy", "operator", "pathlib", "re", "scipy", "statistics", "string", "struct", "textwrap", "tnp", "torch", "types", "typing",
+     "typing_extensions", "unicodedata", "uuid")
 )  # fmt: skip
 #: of those, modules whose functions have to be given values that are known
 _READING = frozenset(
-    ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
+    (
+        "_struct",
+        "calendar",
+        "datetime",
+        "fractions",
+        "keyword",
+        "pathlib",
+        "re",
+        "statistics",
+        "string",
+        "struct",
+        "textwrap",
+        "unicodedata",
+        "uuid",
+    )
 )
 #: of those, parts with side effects, or that read the environment or the code of functions
 _IMPURE_PARTS = (
@@ -57,9 +72,10 @@ _IMPURE_PARTS = (
     "numpy.ctypeslib",
     "numpy.testing",
 )
-#: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
+#: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside, but for those of
+#: values that never change
 _IMPURE_MODULES = frozenset(
-    ("_io", "datetime", "io", "logging", "nt", "os", "posix", "random", "secrets", "shutil", "socket", "subprocess",
+    ("_io", "calendar", "datetime", "io", "logging", "nt", "os", "pathlib", "posix", "random", "secrets", "shutil", "socket", "subprocess",
      "tempfile", "time", "uuid", "warnings", "_warnings")
 )  # fmt: skip
 _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
@@ -95,8 +111,10 @@ CALLING_AT_ONCE: frozenset[Any] = frozenset((
 _REFERENCES = (sys.getrefcount,)
 
 
-def is_impure(f: Any) -> bool:
+def is_impure(f: Any, args: tuple[Any, ...] = ()) -> bool:
     """Whether a library's function may not be called once for all calls of the program."""
+    if is_pure_function(f, args):
+        return False
     owner = getattr(f, "__self__", None)
     modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
     if not _IMPURE_MODULES.isdisjoint(modules) or _module_of(f).startswith(_IMPURE_PARTS):
@@ -195,7 +213,7 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         return  # of super().__init__(): it checks that there are no arguments
     if _module_of(f) == "gc" or any(f is g for g in _REFERENCES):
         raise CountsReferences(f"it calls {_name(f)}, which looks at references")
-    if is_impure(f):
+    if is_impure(f, (*args, *kwargs.values())):
         raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
     inner: Any = getattr(f, "__wrapped__", None)
     if type(f) is types.FunctionType and is_followed(inner) and not is_followed(f):
@@ -203,12 +221,15 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if _is_users_class(f):
         if any(name.startswith("__") for name in traced_members(f)):
             raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
-    elif f is inspect.signature and len(args) == 1 and callable(args[0]) and not is_user_function(args[0]):
-        return  # of a library's function, which stays as it is
-    elif isinstance(owner, (inspect.Signature, inspect.Parameter)):
-        return
-    elif not (_is_pure_module(_module_of(f)) or is_user_function(f) or _is_class_of_named_tuples(f)):
+    elif not (
+        _is_pure_module(_module_of(f)) or _is_of_signature(f) or is_user_function(f) or _is_class_of_named_tuples(f)
+    ):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
+
+
+def _is_of_signature(f: Any) -> bool:
+    """Whether ``f`` is a method of a signature, which the program has asked for."""
+    return type(getattr(f, "__self__", None)) in (inspect.Signature, inspect.Parameter, inspect.BoundArguments)
 
 
 def _name(f: Callable[..., Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from typing import Any
 
 from tnp.core import prims
@@ -80,17 +81,29 @@ def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 _implement("set_attribute", setattr, _print_set_attribute)
 
 
+def _print_store_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    obj, name, value = bsym.args
+    return f"object.__setattr__({literal(obj, context)}, {name!r}, {literal(value, context)})"
+
+
+_implement("store_attribute", object.__setattr__, _print_store_attribute)
+
+
 def _add_items(container: Any, items: Any) -> None:
-    if isinstance(container, list):
+    if isinstance(container, (list, deque)):
         container.extend(items)
+    elif isinstance(container, Counter):  # its own ``update`` adds up
+        dict.update(container, items)
     else:
         container.update(items)
 
 
 def _print_add_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
-    container, items = bsym.args
-    method = "extend" if container.python_type is list else "update"
-    return f"{literal(container, context)}.{method}({literal(items, context)})"
+    container, items = (literal(x, context) for x in bsym.args)
+    kind = bsym.args[0].python_type
+    if kind is Counter:
+        return f"dict.update({container}, {items})"
+    return f"{container}.{'extend' if kind in (list, deque) else 'update'}({items})"
 
 
 _implement("add_items", _add_items, _print_add_items)
@@ -101,14 +114,14 @@ def _set_items(container: Any, items: Any) -> None:
         container[:] = items
     else:
         container.clear()
-        container.update(items)
+        _add_items(container, items)
 
 
 def _print_set_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     container, items = (literal(x, context) for x in bsym.args)
     if bsym.args[0].python_type is list:
         return f"{container}[:] = {items}"
-    return f"{container}.clear(); {container}.update({items})"
+    return f"{container}.clear(); {_print_add_items(bsym, context)}"
 
 
 _implement("set_items", _set_items, _print_set_items)

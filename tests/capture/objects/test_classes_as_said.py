@@ -227,3 +227,57 @@ def test_what_traced_values_have_is_what_values_have(name):
     for value in VALUES:
         assert tnp.jit(lambda x: hasattr(x, name))(value) == hasattr(value, name), value
         assert tnp.jit(lambda x: getattr(x, name, None) is None)(value) == (getattr(value, name, None) is None), value
+
+
+class Backend:
+    """A backend."""
+
+    __name__ = "base"
+
+    def exp(self, x):
+        return np.exp(x)
+
+
+class Named:
+    def __init__(self):
+        self.__name__ = "own"
+
+
+class Computed(Backend):
+    @property
+    def __name__(self):
+        return f"computed {self.k}"
+
+    k = 3
+
+
+def named(x, o):
+    if o.__name__ == "base":
+        return o.exp(x), o.__doc__
+    return x * len(getattr(o, "__name__", "")), hasattr(o, "__name__")
+
+
+def renamed(x, o):
+    o.__name__ = "other"
+    return x * len(o.__name__)
+
+
+@pytest.mark.parametrize("f", [named, renamed])
+@pytest.mark.parametrize("kind", [Backend, Named, Computed])
+def test_attributes_with_names_of_types(f, kind):
+    if f is renamed and kind is Computed:
+        with pytest.raises(AttributeError):
+            tnp.jit(f)(np.ones(3), kind())
+        return
+    jitted = tnp.jit(f, strict=True)
+    for _ in range(2):
+        mine, others = kind(), kind()
+        assert_same(jitted(np.arange(3.0), mine), f(np.arange(3.0), others))
+        assert vars(mine) == vars(others)
+
+
+def test_a_name_that_changes():
+    jitted, o = tnp.jit(named, strict=True), Backend()
+    for name in ("base", "other", "base"):
+        o.__name__ = name
+        assert_same(jitted(np.arange(3.0), o), named(np.arange(3.0), o))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.core import pytree
 
-__all__ = ["PLAIN_KEYS", "LiftedContainer", "same_keys", "same_set"]
+__all__ = ["MAY_CHANGE", "PLAIN_KEYS", "LiftedContainer", "same_keys", "same_set"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class LiftedContainer:
             return bool(self.made.added)
         if isinstance(self.made, list):
             now: Any = self.made
-        elif type(self.made) is dict:
+        elif isinstance(self.made, dict):
             now = [*self.made, *self.made.values()]
         elif type(self.made) is set:
             return self.made != set(self.contents)
@@ -50,9 +51,10 @@ class LiftedContainer:
         if type(self.made) is GrowingList:
             return True, self.made.added
         known = len(self.contents)
-        if isinstance(self.made, list):
-            is_longer = len(self.made) >= known and all(map(operator.is_, self.made, self.contents))
-            return is_longer, self.made[known:] if is_longer else list(self.made)
+        if isinstance(self.made, (list, deque)):
+            now = list(self.made)
+            is_longer = len(now) >= known and all(map(operator.is_, now, self.contents))
+            return is_longer, now[known:] if is_longer else now
         keys, values = self.contents[: known // 2], self.contents[known // 2 :]
         if len(self.made) < len(keys) or not all(map(operator.is_, self.made, keys)):
             return False, dict(self.made)
@@ -65,7 +67,7 @@ class LiftedContainer:
             return
         if type(self.made) is GrowingList:
             self.made.added.clear()
-        elif type(self.made) is dict:
+        elif isinstance(self.made, dict):
             half = len(self.contents) // 2
             self.made.clear()
             self.made.update(zip(self.contents[:half], self.contents[half:]))
@@ -74,8 +76,13 @@ class LiftedContainer:
             self.made.update(self.contents)
         elif isinstance(self.made, list):
             self.made[:] = self.contents
+        elif isinstance(self.made, deque):
+            self.made.clear()
+            self.made.extend(self.contents)
 
 
+#: kinds of containers of Python's, besides lists and dicts, that a program may change
+MAY_CHANGE = frozenset((OrderedDict, defaultdict, deque, Counter))
 #: types of keys that are compared by value
 PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
 

@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.contract import is_compiled_function, row_of
+from tnp.capture.guards.class_guards import guard_class
 from tnp.capture.guards.fresh_functions import FreshFunctions
-from tnp.capture.guards.lifted_container import PLAIN_KEYS, LiftedContainer, same_keys
+from tnp.capture.guards.lifted_container import MAY_CHANGE, PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_rows
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.row_list import is_apart
-from tnp.capture.objects.shadows import CODE_TYPES, release, same_entries, shadow
-from tnp.capture.objects.twins import is_made_by_statement
-from tnp.capture.objects.type_versions import version_of
+from tnp.capture.objects.shadows import release, shadow
+from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
 from tnp.core.errors import NeedsEager
@@ -83,6 +84,12 @@ class Inputs:
         self._defaults: dict[int, tuple[Any, Any]] = {}
         #: lists, dicts and objects that the program made, and that its results hold
         self.returned: dict[int, Any] = {}
+        #: of those that stand in several places, the names that they have in the program
+        self.shared: dict[int, str] = {}
+        #: of what is being written out, whether it holds itself
+        self.building: dict[int, bool] = {}
+        #: objects that the program has made
+        self.made: dict[int, Any] = {}
         #: the function that is jitted
         self._outermost: types.FunctionType | None = None
         #: classes that the program has made, which are its own to change; and classes that are guarded already
@@ -188,7 +195,8 @@ class Inputs:
             self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
         else:
             kind = self.prologue.constant(type(value), "type")
-            self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
+            same = f"{e} == {name}" if not is_dated(value) else f"{self.prologue.constant(same_dated)}({e}, {name})"
+            self.prologue.guard(f"type({e}) is {kind} and {same}", f"{source.description} == {value!r}")
         return value
 
     def guard_identity(self, value: Any, source: Source) -> Any:
@@ -322,29 +330,13 @@ class Inputs:
         """The trace holds only while a function that it called has the code that it has (reloaders exchange that in place)."""
         if self._outermost is None:  # the function that is jitted, whose code ``jit`` was given
             self._outermost = f
-        elif f is not self._outermost and not self.functions.is_fresh(f):
+        elif f is not self._outermost and not self.functions.is_fresh(f) and not is_followed_of_python(f):
             name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 
     def guard_class(self, kind: type, *, data: bool = False, bases: tuple[type, ...] = ()) -> None:
-        """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
-        with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
-        for c in kind.__mro__:
-            if c in self._classes or c in self.own_classes or not is_made_by_statement(c):
-                continue
-            self._classes.add(c)
-            kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
-            found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
-            if c in bases:  # of many methods, those that Python and the class call by themselves
-                found = {n: v for n, v in found.items() if n.startswith("_")}
-            name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
-            values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
-            count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
-            condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
-            version = version_of(c)
-            if version is not None:
-                condition = f"({self.prologue.constant(version, 'version')}.value == {version.value} or {condition})"
-            self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
+        """The trace holds only while a class has the methods that it has (:func:`~tnp.capture.guards.class_guards.guard_class`)."""
+        guard_class(self.prologue, kind, self._classes, self.own_classes, data=data, bases=bases)
 
     def lift_object(self, value: Any, source: Source) -> TracedObject:
         """An object that the program passes along: a random generator."""
@@ -363,7 +355,8 @@ class Inputs:
         if isinstance(value, dict):
             varying = self.prologue.varying
             name = source.description
-            is_late = varying.has_many_keys(name, value) or varying.is_read_by_key(name, value)
+            is_late = type(value) is dict and varying.has_many_keys(name, value)
+            is_late = is_late or (type(value) is dict and varying.is_read_by_key(name, value))
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
             late: Any = lift_rows(self, value, source)
@@ -406,10 +399,9 @@ class Inputs:
         same = f"list({e}) == {keys}"
         if not all(type(k) in PLAIN_KEYS for k in value):
             same = f"{self.prologue.constant(same_keys)}({e}, {keys})"
-        self.prologue.guard(
-            f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {reprlib.repr(list(value))}"
-        )
-        made: dict[Any, Any] = {}
+        self.guard_type(value, source)
+        self.prologue.guard(same, f"{source.description} has the keys {reprlib.repr(list(value))}")
+        made: dict[Any, Any] = type(value)()
         self._by_identity[id(value)] = (value, made, e)
         with self._forgotten_if_it_fails(value):
             for k, v in value.items():
@@ -417,7 +409,7 @@ class Inputs:
                 of_key = Source(key, f"a key of {source.description}")
                 lifted = k if type(k) in PLAIN_KEYS else self._lift_key(k, of_key)
                 made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
-        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value, True))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, type(value), value, True))
         return made
 
     def _lift_key(self, key: Any, source: Source) -> Any:
@@ -449,7 +441,8 @@ class Inputs:
         ]
         made = unflatten(metadata, items)
         self._by_identity[id(value)] = (value, made, source.expression)
-        self.containers.append(LiftedContainer(made, items, source, type(value), value))
+        contents = [*made, *made.values()] if isinstance(made, dict) else items
+        self.containers.append(LiftedContainer(made, contents, source, type(value), value, type(value) in MAY_CHANGE))
         return made
 
     def _key(self, key: Any) -> str:
@@ -581,6 +574,7 @@ class Inputs:
         self.lists.clear()
         self._arrays.clear()
         self.same.clear()
+        self.made.clear()
         self.functions.clear()
         self._defaults.clear()
         self.told_apart.clear()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
-from tnp.capture.objects.twins import MISSING, class_attribute, instance_attribute, user_method
+from tnp.capture.objects.twins import MISSING, class_attribute, class_of, instance_attribute, user_method
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.outer_names import Binding
 from tnp.core.errors import NeedsEager
@@ -90,18 +90,18 @@ def dictionaries_of(shadows: Iterable[Any]) -> Iterator[dict[str, Any]]:
         yield shadowed.stored
 
 
-def is_variable(owner: Any, name: str) -> bool:
-    """Whether an assignment of the attribute stores a value in the object. If not, it calls code of the class, or raises. Raises
-    :class:`NeedsEager` if that is not known."""
+def is_variable(owner: Any, name: str, *, past_class: bool = False) -> bool:
+    """Whether an assignment of the attribute stores a value in the object; ``past_class``: without a ``__setattr__`` of its class. If
+    not, it calls code of the class, or raises. Raises :class:`NeedsEager` if that is not known."""
     shadowed = object.__getattribute__(owner, "_tnp_shadowed") if is_shadow(owner) else None
     real: Any = type(owner) if shadowed is None else type(shadowed.real)
     descriptor = class_attribute(real, name)
     if isinstance(descriptor, property) or user_method(descriptor, "__set__") is not None:
         return False
     is_plain = shadowed is not None or is_plain_object(owner)
-    has_code = is_followed(real.__setattr__) or is_followed(real.__getattribute__)
-    if not is_plain or has_code or (shadowed is not None and (shadowed.parts or shadowed.has_dictionary)):
+    looks_up = is_followed(real.__getattribute__)
+    if not is_plain or looks_up or (shadowed is not None and (shadowed.parts or shadowed.has_dictionary)):
         raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
-    parameters = getattr(real, "__dataclass_params__", None)
-    is_frozen = parameters is not None and parameters.frozen
-    return not is_frozen and (bool(real.__dictoffset__) or type(descriptor) is types.MemberDescriptorType)
+    if not past_class and is_followed(class_of(owner).__setattr__):
+        return False
+    return bool(real.__dictoffset__) or type(descriptor) is types.MemberDescriptorType

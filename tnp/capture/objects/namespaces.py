@@ -11,11 +11,15 @@ import types
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.assigned_attributes import is_variable
+from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, refuse
-from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
+from tnp.capture.objects.twins import MISSING, class_attribute, class_of, is_twin, user_method
+from tnp.capture.objects.users_descriptors import get_by
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
 from tnp.capture.rewrite.rewriter import has_hooks
 from tnp.capture.tracing.predicates import is_traced
@@ -107,8 +111,10 @@ def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:
 def _of_module(module: types.ModuleType, name: str) -> Any:
     """A name of a module."""
     is_library = is_library_module(module)
-    if not is_library and name not in vars(module) and "__getattr__" in vars(module):
-        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    if not is_library and name not in vars(module):
+        made = _made_by_module(module, name)
+        if made is not MISSING:
+            return made
     value = getattr(module, name)
     assigned = active.current().outer_names.get((id(vars(module)), name)) if active.running() is not None else None
     if assigned is not None:
@@ -123,6 +129,25 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
     return value if name in _UNCHANGING_NAMES else _lift(value, module, "module", name)
+
+
+def _made_by_module(module: types.ModuleType, name: str) -> Any:
+    """What the ``__getattr__`` of a module, or of its class, makes of a name that it lacks."""
+    kind, inputs = type(module), active.current().inputs
+    look_up, own = class_attribute(kind, "__getattr__"), vars(module).get("__getattr__")
+    by_class = class_attribute(kind, name) is MISSING and is_followed(look_up)
+    if not by_class and own is None:
+        return MISSING
+    if not by_class and not is_followed(own):
+        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    names = inputs.prologue.constant(vars(module), "names")
+    inputs.prologue.guard(f"{name!r} not in {names}", f"the module {module.__name__} has no {name}")
+    if by_class:
+        inputs.guard_class(kind)
+        return active.current().runtime.call(look_up, module, name)
+    same = f"{names}.get('__getattr__') is {inputs.prologue.constant(own, 'look_up')}"
+    inputs.prologue.guard(same, f"the __getattr__ of the module {module.__name__} is the same")
+    return active.current().runtime.call(own, name)
 
 
 def _is_of_library(kind: type) -> bool:
@@ -145,12 +170,14 @@ def _of_class(kind: type, name: str) -> Any:
                 raise NeedsEager(f"the class of {kind.__name__} makes {name}")
             return types.MethodType(on_metaclass, kind)
     value = getattr(kind, name)
+    if name == FIELDS and type(value) is dict:
+        return fields_of_class(active.current().inputs, kind)
     if in_class is MISSING and on_metaclass is MISSING:
         raise NeedsEager(f"the class {kind.__name__} makes {name} when it is asked for")
     if name in ("__dict__", "__annotations__", "__subclasses__") and not _is_of_library(kind):
         raise NeedsEager(f"it reads {name} of the class {kind.__name__}")
     if user_method(in_class, "__get__") is not None:
-        raise NeedsEager(f"{kind.__name__}.{name} is made by a {type(in_class).__name__}")
+        return get_by(in_class, name, None, kind)
     owner = next((c for c in kind.__mro__ if name in c.__dict__), None)
     if owner is None or _is_of_library(owner) or (name.startswith("__") and name.endswith("__")):
         return value
@@ -177,8 +204,11 @@ def _of_function(f: types.FunctionType, name: str) -> Any:
 def _of_instance(x: Any, name: str) -> Any:
     """An attribute of an object of a class made by a class statement: stand-ins know theirs; what the program has made finds
     data of its class there."""
+    if is_field(x):
+        return attribute_of_field(active.current().inputs, x, name)
     if "_tnp_shadowed" in type(x).__dict__ or name.startswith("__"):
-        return getattr(x, name)
+        made_by_class = name == FIELDS and is_twin(type(x)) and name not in getattr(x, "__dict__", ())
+        return fields_of_class(active.current().inputs, class_of(x)) if made_by_class else getattr(x, name)
     found = class_attribute(type(x), name)
     if isinstance(found, property) and is_followed(found.fget) and not is_twin(type(x)):
         return active.current().runtime.call(found.fget, x)
@@ -194,10 +224,13 @@ def _of_instance(x: Any, name: str) -> Any:
         is_fixed = isinstance(value, (*_CODE, bool, int, float, complex, str, bytes, enum.Enum)) or value is None
         return value if is_fixed else _lift(value, x, "member", name)
     if found is MISSING or hasattr(type(found), "__get__"):
-        getter = None if found is MISSING else user_method(found, "__get__")
-        if getter is None:
+        if found is MISSING or user_method(found, "__get__") is None:
             return getattr(x, name)
-        raise NeedsEager(f"{type(x).__name__}.{name} is made by a {type(found).__name__}")
+        own = getattr(x, "__dict__", {})
+        if name in own and not hasattr(type(found), "__set__"):
+            return own[name]
+        kind = class_of(x)
+        return get_by(class_attribute(kind, name), name, x, kind)
     if name in getattr(x, "__dict__", ()):
         return getattr(x, name)
     owner = next(c for c in type(x).__mro__ if name in c.__dict__)
@@ -250,11 +283,22 @@ def check_owner(x: Any, name: str) -> Any:
         return x  # the program has made it
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+    if type(x) in (TracedArray, TracedNumber):
+        _check_settable(x, name)
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
     if tracer.regions and type(x) is not TracedArray and is_variable(x, name):
         tracer.assigns(x, name)
     return x
+
+
+def _check_settable(x: Any, name: str) -> None:
+    """Raises NumPy's or Python's error where what ``x`` stands for has no such attribute, and none can be added."""
+    kind: Any = x.__class__
+    if kind is not np.ndarray and not issubclass(kind, (np.generic, int, float, complex)):
+        return
+    if not hasattr(kind, name):
+        setattr(np.empty(0) if kind is np.ndarray else kind(0), name, None)
 
 
 def set_attribute(owner: Any, name: Any, value: Any) -> None:

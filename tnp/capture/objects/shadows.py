@@ -7,21 +7,22 @@ trace, and buffers stores. At the end of each call the program performs its stor
 from __future__ import annotations
 
 import copy
-import dataclasses
 import enum
 import functools
 import operator
 import types
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.attribute_dicts import AttributeDict
+from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.simple_namespaces import namespaces_equal, text_of_namespace
 from tnp.capture.objects.twins import (
+    ARRAY_PROTOCOLS,
     MISSING,
     ClassCache,
     class_attribute,
@@ -31,7 +32,7 @@ from tnp.capture.objects.twins import (
     user_method,
 )
 from tnp.capture.rewrite.code_origin import is_followed
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -39,12 +40,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODE_TYPES",
-    "Construct",
+    "Shadowed",
     "derived_from",
     "guard_code",
     "holds_others",
     "is_copy",
-    "is_made_of_attributes",
     "is_plain_object",
     "is_shadow",
     "is_stand_in",
@@ -52,11 +52,15 @@ __all__ = [
     "release",
     "same_entries",
     "shadow",
+    "state_of",
     "stored_attributes",
 ]
 
 #: kinds of what a class has to run
 CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
+
+#: attributes that Python has of each object, or of its class
+_OF_EVERY_OBJECT = ("__class__", "__dict__", "__module__", "__weakref__")
 
 #: kinds of descriptors that do nothing but give what they hold, bound to the object
 _KNOWN_DESCRIPTORS = (
@@ -99,11 +103,11 @@ def _has_hidden_state(kind: type) -> bool:
     return kind.__basicsize__ != object.__basicsize__ + 8 * pointers or kind.__itemsize__ != 0
 
 
-class _Shadowed:
+class Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
     __slots__ = (
-        "changed", "constant_numbers", "copies", "has_dictionary", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
+        "attributes", "changed", "constant_numbers", "copies", "has_dictionary", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +126,8 @@ class _Shadowed:
         self.stored: dict[str, Any] = {}
         #: whether the program has its ``__dict__``, which shows what is assigned afterwards
         self.has_dictionary = False
+        #: its ``__dict__``, as the program sees it
+        self.attributes: AttributeDict | None = None
         #: of a copy that the program made of the object: how what the object is made of is copied
         self.copies: Callable[[Any], Any] | None = None
         #: of such a copy, where attributes are looked up by code of the class: an object that is stored to
@@ -150,11 +156,18 @@ class _Shadowed:
     def lifted(self, found: Any, name: str, source: Source | None = None) -> Any:
         """What the attribute ``name`` is to the program, which reads it now, from ``source`` if that is not the attribute."""
         with self.inputs.numbers_as(constant=self.constant_numbers):
-            lifted = self.inputs.lift(found, source or self.source.attribute(name))
+            lifted = self.inputs.lift(found, source or self.place_of(name))
         if self.copies is not None:
             lifted = self.copies(lifted)
         self.read[name] = lifted
         return lifted
+
+    def place_of(self, name: str) -> Source:
+        """Where an attribute comes from at each call."""
+        if not is_followed(type(self.real).__getattribute__):
+            return self.source.attribute(name)
+        read = self.inputs.prologue.constant(object.__getattribute__, "read")
+        return Source(f"{read}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
 
     def dictionary(self) -> dict[str, Any]:
         """The object's ``__dict__``, all in it lifted. The program may not change it."""
@@ -171,6 +184,14 @@ class _Shadowed:
         self.has_dictionary = True
         self.inputs.watch(made, Source(f"{e}.__dict__", f"{description}.__dict__"), held)
         return made
+
+    def view(self, made: Any) -> AttributeDict:
+        """The same where the class does not look attributes up itself, which the program may change. ``made`` is the stand-in."""
+        if not type(self.real).__dictoffset__:
+            raise AttributeError(f"{type(self.real).__name__!r} object has no attribute '__dict__'")
+        if self.attributes is None:
+            self.attributes = AttributeDict(self, made, active.current().runtime.store_attribute)
+        return self.attributes
 
     def guard_same_object(self) -> Any:
         """The real object, on which the trace specializes: the program uses its identity."""
@@ -189,9 +210,10 @@ class _Shadowed:
         prologue, e = self.inputs.prologue, self.source.expression
         description = f"{self.source.description}.{name} is " + ("missing" if descriptor is MISSING else "the same")
         expected = prologue.constant(descriptor, "code")
-        if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
+        looks_up_itself = is_followed(type(self.real).__getattribute__)
+        if isinstance(descriptor, types.FunctionType) and not name.startswith("__") and not looks_up_itself:
             prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
-        elif isinstance(descriptor, property):
+        elif isinstance(descriptor, property) and not name.startswith("__"):
             prologue.guard(f"{prologue.constant(type(self.real), 'type')}.{name} is {expected}", description)
         else:
             look_up = prologue.constant(_attribute, "attribute")
@@ -204,8 +226,7 @@ class _Shadowed:
 
     def may_keep(self, name: str, descriptor: cached_property[Any]) -> bool:
         """Whether the program computes a cached property itself, and assigns it to the object as it does other attributes."""
-        assigns = _is_objects_own(type(self.real), "__setattr__")
-        return assigns and descriptor.attrname == name and is_followed(descriptor.func)
+        return descriptor.attrname == name and is_followed(descriptor.func)
 
     def in_part(self, name: str) -> Any:
         """An attribute that is in one of the dicts :attr:`parts`, lifted."""
@@ -238,6 +259,30 @@ class _Shadowed:
             self.whole_parts[part] = made
         return made
 
+    def plain(self, made: Any, name: str) -> Any:
+        """An attribute of the object, whose stand-in is ``made``, past a ``__getattribute__`` and a ``__getattr__`` of its class."""
+        return type(made)._tnp_read(made, name)
+
+    def store(self, made: Any, name: str, value: Any) -> None:
+        """Stores an attribute of the object, whose stand-in is ``made``, past a ``__setattr__`` of its class."""
+        kind, where = type(self.real), f"{self.source.description}.{name}"
+        descriptor = class_attribute(kind, name)
+        if name in _OF_EVERY_OBJECT:
+            raise NeedsEager(f"it assigns {where}")
+        if isinstance(descriptor, property):
+            class_attribute(type(made), name).__set__(made, value)
+            return
+        if user_method(descriptor, "__set__") is not None:
+            active.current().runtime.set_by(descriptor, name, made, kind, value)
+            return
+        if not hasattr(self.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
+            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
+            raise AttributeError(f"{name!r} {kept}")
+        if self.has_dictionary:
+            raise NeedsEager(f"it assigns {where} and holds its __dict__")
+        part = self.part_with(name)
+        (self.stored if part is None else part)[name] = value
+
     def part_with(self, name: str) -> dict[str, Any] | None:
         """The dict among :attr:`whole_parts` in which there is an attribute of that name."""
         return next((made for made in self.whole_parts.values() if name in made), None)
@@ -249,8 +294,8 @@ def _attribute(real: Any, name: str) -> Any:
     return class_attribute(type(real), name) if found is MISSING else found
 
 
-def _state(shadow: Any) -> _Shadowed:
-    found: _Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
+def state_of(shadow: Any) -> Shadowed:
+    found: Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
     return found
 
 
@@ -266,7 +311,7 @@ def _is_objects_own(kind: type, name: str) -> bool:
 
 def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any) -> Any:
     """What a shadow of an object of the class ``kind``, which has ``descriptor`` for that name, gives for an attribute."""
-    shadowed = _state(shadow)
+    shadowed = state_of(shadow)
     found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
         instance_attribute(shadowed.real, name)
     )  # fmt: skip
@@ -274,7 +319,9 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
     if lifted is not MISSING:
         return lifted
     if found is MISSING:
-        if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+        if name == FIELDS and type(descriptor) is dict:
+            return fields_of_class(shadowed.inputs, kind)
+        if descriptor is MISSING or hasattr(type(descriptor), "__get__"):
             getter = user_method(descriptor, "__get__")
             if getter is not None:
                 return shadowed.get_by(getter, descriptor, name, shadow)
@@ -294,10 +341,9 @@ def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any)
 
 def _kept(shadow: Any, name: str, descriptor: cached_property[Any]) -> Any:
     """What a ``cached_property`` gives, which is an attribute of the object from then on."""
-    _state(shadow).guard_code(name, descriptor)
+    state_of(shadow).guard_code(name, descriptor)
     value = active.current().runtime.call(descriptor.func, shadow)
-    active.current().assigns(shadow, name)
-    setattr(shadow, name, value)
+    active.current().runtime.store_attribute(shadow, name, value)
     return value
 
 
@@ -305,9 +351,17 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     looks_up_itself = not _is_objects_own(kind, "__getattribute__") and type not in kind.__mro__
     if kind is types.SimpleNamespace:
         looks_up_itself = False
+    own_look_up: Any = kind.__getattribute__ if is_followed(kind.__getattribute__) else None
+    if own_look_up is not None:
+        looks_up_itself = False
 
     def __getattribute__(self: Any, name: str) -> Any:
-        shadowed = _state(self)
+        if own_look_up is None or name in ("_tnp_shadowed", "__class__") or active.running() is None:
+            return read(self, name)
+        return active.current().runtime.call(own_look_up, self, name)
+
+    def read(self: Any, name: str) -> Any:
+        shadowed = state_of(self)
         if name in ("_tnp_shadowed", "__class__"):
             return shadowed if name == "_tnp_shadowed" else kind
         if name == "__module__":  # the class is guarded
@@ -321,40 +375,22 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         if name == "__dict__":
             if shadowed.parts:
                 raise NeedsEager(f"it reads __dict__ of {shadowed.source.description}")
-            return shadowed.dictionary()
+            return shadowed.dictionary() if looks_up_itself else shadowed.view(self)
         descriptor = class_attribute(kind, name)
         if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
             return shadowed.look_up(name)
         return _class_or_own_attribute(self, kind, name, descriptor)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        shadowed = _state(self)
-        descriptor = class_attribute(kind, name)
-        if name.startswith("__") and name.endswith("__"):
-            raise NeedsEager(f"it assigns {name} of {shadowed.source.description}")
-        if isinstance(descriptor, property):
-            class_attribute(type(self), name).__set__(self, value)
-            return
-        if user_method(descriptor, "__set__") is not None:
-            raise NeedsEager(f"it assigns {shadowed.source.description}.{name}, a descriptor")
-        parameters = getattr(kind, "__dataclass_params__", None)
-        if parameters is not None and parameters.frozen:
-            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         if looks_up_itself:
-            setattr(shadowed.to_change(name), name, value)
-            return
-        if sets_itself:
-            raise NeedsEager(f"it assigns {name!r} of {shadowed.source.description}, whose class does that itself")
-        if not hasattr(shadowed.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
-            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
-            raise AttributeError(f"{name!r} {kept}")
-        if shadowed.has_dictionary:
-            raise NeedsEager(f"it assigns {shadowed.source.description}.{name} and holds its __dict__")
-        part = shadowed.part_with(name)
-        (shadowed.stored if part is None else part)[name] = value
+            setattr(state_of(self).to_change(name), name, value)
+        elif sets_itself:
+            active.current().runtime.call(kind.__setattr__, self, name, value)
+        else:
+            state_of(self).store(self, name, value)
 
     def __delattr__(self: Any, name: str) -> None:
-        shadowed = _state(self)
+        shadowed = state_of(self)
         if not looks_up_itself or shadowed.copies is None:
             raise NeedsEager("it deletes an attribute of an argument")
         delattr(shadowed.to_change(name), name)
@@ -366,10 +402,10 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         **traced_members(kind),
         **{name: _refuse_protocol for name in ARRAY_PROTOCOLS if callable(getattr(kind, name, None))},
         "__getattribute__": __getattribute__,
+        "_tnp_read": read,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
-        "__copy__": lambda self: _copied(self, lambda x: x),
-        "__deepcopy__": lambda self, memo: memo.setdefault(id(self), _copied(self, _deeply)),
+        **_copying_methods(kind),
         **methods,
     }
     return make_class(kind, body)
@@ -378,10 +414,13 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
 _shadow_classes = ClassCache(_shadow_class)
 
 
-#: what NumPy asks of the objects that it is given
-ARRAY_PROTOCOLS = (
-    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
-)  # fmt: skip
+def _copying_methods(kind: type) -> dict[str, Any]:
+    """What :mod:`copy` calls, where a class does not have it."""
+    methods = {
+        "__copy__": lambda self: active.current().runtime.copied(self),
+        "__deepcopy__": lambda self, memo: active.current().runtime.deeply_copied(self, memo),
+    }
+    return {name: method for name, method in methods.items() if not is_followed(getattr(kind, name, None))}
 
 
 def _is_known_descriptor(descriptor: Any) -> bool:
@@ -397,7 +436,7 @@ def _identity_methods(kind: type) -> dict[str, Any]:
     if kind is types.SimpleNamespace:
         return {"__eq__": namespaces_equal, "__hash__": None, "__repr__": text_of_namespace}
     if _is_objects_own(kind, "__hash__"):
-        methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
+        methods["__hash__"] = lambda self: hash(state_of(self).guard_same_object())
     elif kind.__hash__ is None:
         methods["__hash__"] = None
     else:
@@ -405,8 +444,8 @@ def _identity_methods(kind: type) -> dict[str, Any]:
     if _is_objects_own(kind, "__eq__"):
 
         def __eq__(self: Any, other: Any) -> Any:
-            if self is other or _state(self).real is other:
-                _state(self).guard_same_object()
+            if self is other or state_of(self).real is other:
+                state_of(self).guard_same_object()
                 return True
             return NotImplemented
 
@@ -416,14 +455,14 @@ def _identity_methods(kind: type) -> dict[str, Any]:
         def __repr__(self: Any) -> str:
             if active.running() is None:  # in the message of an error
                 return f"<{kind.__qualname__} object>"
-            raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
+            raise NeedsEager(f"it writes {state_of(self).source.description}, which has no text but its address")
 
         methods["__repr__"] = __repr__
     return methods
 
 
 def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise NeedsEager(f"NumPy calls a method of {_state(self).source.description}")
+    raise NeedsEager(f"NumPy calls a method of {state_of(self).source.description}")
 
 
 def shadow(
@@ -438,38 +477,8 @@ def shadow(
     shadow_class = _shadow_classes.get(type(real), methods or {})
     new = types.SimpleNamespace.__new__ if type(real) is types.SimpleNamespace else object.__new__
     made: Any = new(shadow_class)
-    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
+    object.__setattr__(made, "_tnp_shadowed", Shadowed(real, source, inputs, parts, constant_numbers))
     return made
-
-
-def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
-    """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    if shadowed.parts or hasattr(shadowed.real, "__del__"):
-        raise NeedsEager(
-            f"it copies {shadowed.source.description}, a module or an object that does something when it dies"
-        )
-    new = types.SimpleNamespace.__new__ if type(shadowed.real) is types.SimpleNamespace else object.__new__
-    made = new(type(x))
-    own = _Shadowed(shadowed.real, shadowed.source, shadowed.inputs, (), shadowed.constant_numbers)
-    before = shadowed.copies
-    own.copies = copies if before is None else lambda v: copies(before(v))
-    own.stored = {name: copies(value) for name, value in shadowed.stored.items()}
-    own.changed = copy.copy(shadowed.changed)
-    object.__setattr__(made, "_tnp_shadowed", own)
-    shadowed.inputs.copies.append(made)
-    return made
-
-
-def _deeply(x: Any) -> Any:
-    """What a deep copy has in place of an attribute ``x``."""
-    if is_shadow(x):
-        return _copied(x, _deeply)
-    if x is None or type(x) in (TracedNumber, bool, int, float, complex, str, bytes, list, tuple, dict):
-        return copy.deepcopy(x)
-    if isinstance(x, (type, *CODE_TYPES)) or isinstance(x, enum.Enum) or type(x).__module__ == "torch":
-        return copy.deepcopy(x)
-    raise NeedsEager(f"it copies an object that holds a {type(x).__name__}")
 
 
 def is_copy(x: Any) -> bool:
@@ -489,26 +498,26 @@ def is_stand_in(x: Any) -> bool:
 
 def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.source, type(shadowed.real), shadowed.stored
 
 
 def holds_others(x: Any) -> bool:
     """Whether the program stored anything in a shadow but what was there: ``a.x += b`` stores the array that it changed."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return any(shadowed.read.get(name) is not value for name, value in shadowed.stored.items())
 
 
 def real_object(x: Any) -> tuple[Any, Source, Inputs]:
     """What a shadow stands for, where that comes from, and the inputs that it is among."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.real, shadowed.source, shadowed.inputs
 
 
 def derived_from(x: Any, text: str, make: Callable[[Any], Any]) -> Any:
     """What ``make`` gives of the real object of a shadow, lifted; ``text`` is the same as a member of an expression. It is made before the
     program runs, which may not have changed the object."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     if text in shadowed.read:
         return shadowed.read[text]
     written = any(type(a) is TracedArray and a.storage.written for a in shadowed.read.values())
@@ -519,80 +528,10 @@ def derived_from(x: Any, text: str, make: Callable[[Any], Any]) -> Any:
 
 def guard_code(x: Any, name: str) -> None:
     """Guards what a shadow's class has for ``name``, a method that Python calls without asking the object for it."""
-    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed: Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     shadowed.guard_code(name, class_attribute(type(shadowed.real), name))
 
 
 def release(x: Any) -> None:
     """Lets go of a shadow's real object."""
     object.__getattribute__(x, "_tnp_shadowed").real = None
-
-
-class Construct:
-    """An object that the program made and returns: rebuilt at each call from its class and its attributes.
-
-    If it is a dict, ``items`` are what is in it; attributes that are the very items of their name (a dataclass that is a dict
-    of its fields) stand in ``fields``.
-    """
-
-    __slots__ = ("attributes", "fields", "items", "kind")
-
-    def __init__(
-        self, kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
-    ) -> None:
-        self.kind = kind
-        self.attributes = attributes
-        self.items = items
-        self.fields = fields
-
-    def __tnp_children__(self) -> list[Any]:
-        return [self.attributes, self.items]
-
-    def __tnp_rebuild__(self, children: list[Any]) -> Construct:
-        attributes, items = children
-        return Construct(self.kind, attributes, items, self.fields)
-
-    def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import literal
-
-        context["_construct"] = construct
-        parts = [literal(self.kind, context), literal(self.attributes, context)]
-        if self.items is not None:
-            parts += [literal(self.items, context), literal(self.fields, context)]
-        return f"_construct({', '.join(parts)})"
-
-
-def construct(
-    kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
-) -> Any:
-    """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
-    if items is None:
-        made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
-    else:
-        base = OrderedDict if issubclass(kind, OrderedDict) else dict
-        made = base.__new__(kind)
-        for key, value in items.items():
-            base.__setitem__(made, key, value)
-        attributes = {**{name: items[name] for name in fields}, **attributes}
-    for name, value in attributes.items():
-        object.__setattr__(made, name, value)
-    return made
-
-
-def is_made_of_attributes(x: Any) -> bool:
-    """Whether all that there is to ``x`` are its attributes, and its items if it is a dict: no class of its is a library's in C."""
-    kinds = [c for c in type(x).__mro__ if c not in (object, dict, OrderedDict)]
-    return bool(kinds) and all(c.__flags__ & (1 << 9) for c in kinds) and not isinstance(x, (type, BaseException))
-
-
-def attributes_of(x: Any) -> dict[str, Any]:
-    """The attributes of an object that the program made."""
-    found = dict(getattr(x, "__dict__", {}))
-    for c in type(x).__mro__:
-        for member in c.__dict__.values():
-            if type(member) is types.MemberDescriptorType and "__slots__" in c.__dict__:
-                try:
-                    found[member.__name__] = member.__get__(x, type(x))
-                except AttributeError:  # nothing was assigned to it
-                    continue
-    return found

@@ -25,7 +25,9 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
 __all__ = [
+    "ARRAY_PROTOCOLS",
     "MISSING",
+    "attributes_past_class",
     "class_attribute",
     "class_of",
     "instance_attribute",
@@ -43,6 +45,12 @@ MISSING = object()
 _LEFT_ALONE = frozenset(
     ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__del__", "__getattribute__",
      "__get__", "__set__", "__delete__", "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__post_init__")
+)  # fmt: skip
+
+
+#: what NumPy asks of the objects that it is given
+ARRAY_PROTOCOLS = (
+    "__array__", "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_finalize__", "__array_interface__", "__array_struct__",
 )  # fmt: skip
 
 
@@ -79,9 +87,16 @@ def class_attribute(kind: type, name: str) -> Any:
     return MISSING
 
 
+def attributes_past_class(real: Any) -> Any:
+    """The ``__dict__`` of an object, past a ``__getattribute__`` of its class; ``None`` if it has none."""
+    return object.__getattribute__(real, "__dict__") if type(real).__dictoffset__ else None
+
+
 def instance_attribute(real: Any, name: str) -> Any:
     """What an object itself has under ``name``, past all code of its class; ``MISSING`` if nothing."""
-    own = getattr(real, "__dict__", None)
+    own = (
+        getattr(real, "__dict__", None) if not is_followed(type(real).__getattribute__) else attributes_past_class(real)
+    )
     if own is not None and name in own:
         return own[name]
     descriptor = class_attribute(type(real), name)
@@ -147,6 +162,26 @@ class _Kept:
         return value
 
 
+class _Setting:
+    """A descriptor with a ``__set__`` of the user's, which the class ``kind`` has under ``name``."""
+
+    def __init__(self, kind: type, name: str, descriptor: Any) -> None:
+        self.kind, self.name, self.descriptor = kind, name, descriptor
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        tracer = active.running()
+        if tracer is None or user_method(self.descriptor, "__get__") is None:
+            return self.descriptor.__get__(instance, self.kind)
+        return tracer.runtime.get_by(self.descriptor, self.name, instance, self.kind)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        tracer = active.running()
+        if tracer is None:
+            self.descriptor.__set__(instance, value)
+        else:
+            tracer.runtime.set_by(self.descriptor, self.name, instance, self.kind, value)
+
+
 def traced_members(kind: type) -> dict[str, Any]:
     """The special methods and the properties of the user's that a class has, as ones that the tracer calls."""
     found: dict[str, Any] = {}
@@ -159,6 +194,8 @@ def traced_members(kind: type) -> dict[str, Any]:
                 found[name] = property(fget, fset, fdel, member.__doc__)
         elif type(member) is cached_property and is_followed(member.func):
             found[name] = _Kept(_hooked(member.func), member.attrname or name)
+        elif user_method(member, "__set__") is not None:
+            found[name] = _Setting(kind, name, member)
         elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
             found[name] = _hooked(member, name)
     return found
@@ -241,8 +278,13 @@ def twin_of(kind: type) -> type:
     return _twins.get(kind)
 
 
+def _refuse_protocol(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise NeedsEager(f"NumPy calls a method of a {class_of(self).__name__}")
+
+
 def _make_twin(kind: type) -> type:
     members = traced_members(kind)
+    members.update((n, _refuse_protocol) for n in ARRAY_PROTOCOLS if is_followed(getattr(kind, n, None)))
     if not members:
         return kind
     return make_class(kind, {"__slots__": (), "__class__": property(lambda self: kind), **members})

@@ -11,6 +11,7 @@ from typing import Any
 from tnp.capture.control_flow.liveness import PREFIX
 from tnp.capture.rewrite.ast_utils import function_definition, statements_in, walk, with_places
 from tnp.capture.rewrite.code_names import FACTORY, with_users_names
+from tnp.capture.rewrite.dataclass_methods import trees_of_dataclass_method
 from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
 from tnp.core.check import enabled
 from tnp.core.errors import InternalError
@@ -38,7 +39,19 @@ def tree_of(f: types.FunctionType, private: dict[str, str]) -> Any:
         asserts = any(isinstance(n, ast.Assert) for n in statements_in([node]))
         if _essence(original, private) == _essence(f.__code__, private) or (asserts and _is_part(original, f.__code__)):
             return node
+    return _tree_of_dataclass_method(f)
+
+
+def _tree_of_dataclass_method(f: types.FunctionType) -> Any:
+    for node in trees_of_dataclass_method(f):
+        made = compiled(copy.deepcopy(node), f, (), has_places=True)
+        if made is not None and _instructions(made) == _instructions(f.__code__):
+            return node
     return None
+
+
+def _instructions(code: types.CodeType) -> tuple[Any, ...]:
+    return code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars
 
 
 def plain_tree_of(f: types.FunctionType) -> Any:

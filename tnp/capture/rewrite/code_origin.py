@@ -14,6 +14,7 @@ __all__ = [
     "CACHED",
     "is_followed",
     "is_followed_module",
+    "is_followed_of_python",
     "is_library_class",
     "is_library_module",
     "is_numpys",
@@ -74,9 +75,38 @@ def _is_followed_file(filename: str) -> bool:
     return at is not None and at + 1 < len(parts) and parts[at + 1] not in _NOT_FOLLOWED
 
 
+#: functions of Python's own, by their module's file in the folder of the standard library, that are followed as the user's are: they
+#: call methods of the objects that they are given
+_FOLLOWED_OF_PYTHON = {
+    "collections/__init__.py": ("ChainMap", "UserDict", "UserList"),
+    "dataclasses.py": (
+        "fields", "asdict", "_asdict_inner", "astuple", "_astuple_inner", "replace", "_replace", "is_dataclass", "_is_dataclass_instance",
+    ),
+}  # fmt: skip
+
+
+@functools.cache
+def _followed_of_python(filename: str) -> tuple[str, ...]:
+    """What is followed of a file of Python's: names of functions and of classes."""
+    path = os.path.realpath(filename)
+    inside = path.removeprefix(_LIBRARY_FOLDERS[0]) if path.startswith(_LIBRARY_FOLDERS[0]) else ""
+    return _FOLLOWED_OF_PYTHON.get(inside.replace(os.sep, "/"), ())
+
+
+def is_followed_of_python(f: Any) -> bool:
+    """Whether ``f`` is a function of Python's own that is followed."""
+    if type(f) is not types.FunctionType:
+        return False
+    names = _followed_of_python(f.__code__.co_filename)
+    return bool(names) and f.__code__.co_qualname.partition(".")[0] in names
+
+
 def is_followed(f: Any) -> bool:
-    """Whether ``f`` is a Python function that is traced: the user's, or one of an installed package that is no array library."""
-    return is_user_function(f) or (type(f) is types.FunctionType and _is_followed_file(f.__code__.co_filename))
+    """Whether ``f`` is a Python function that is traced: the user's, one of an installed package that is no array library, or one of
+    Python's own that calls the user's."""
+    if is_user_function(f):
+        return True
+    return type(f) is types.FunctionType and (_is_followed_file(f.__code__.co_filename) or is_followed_of_python(f))
 
 
 def is_library_class(kind: type) -> bool:

@@ -11,14 +11,18 @@ from typing import Any
 
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
+from tnp.capture.objects.attribute_dicts import AttributeDict
+from tnp.capture.objects.constructs import attributes_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import ListStandIn
-from tnp.capture.objects.shadows import attributes_of, is_plain_object, is_shadow
+from tnp.capture.objects.shadows import is_plain_object, is_shadow
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 
 __all__ = ["Reachable"]
 
-_LEAVES = frozenset((int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject))
+_LEAVES = frozenset(
+    (int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject, AttributeDict)
+)
 #: where the classes in C are of whose objects the garbage collector is asked what they hold: bound methods, partials, iterators
 _HOLDERS = frozenset(("builtins", "types", "functools", "itertools", "operator", "collections"))
 #: kinds of such objects that lead outside of the program

@@ -57,7 +57,8 @@ def call_cached(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if key not in inputs.cached_calls:
         if _has_changed_objects(inputs):
             raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave, after it has changed objects")
-        check_on_trial(f)
+        if tracer.regions:  # behind a value that decides, the prologue asks it in those calls alone
+            check_on_trial(f)
         called = Source(f"{inputs.prologue.constant(f, 'cached')}({written(fetched)})", f"{f.__name__}({key[1]})")
         inputs.cached_calls[key] = inputs.lift(call(), inputs.prologue.let(called))
     return inputs.cached_calls[key]

@@ -54,13 +54,24 @@ def _note_caught(tracer: Tracer, error: BaseException | None, is_read: bool) -> 
 _OF_KNOWN_CLASS = {
     TypeError: re.compile(
         r"object does not support item assignment$|is not subscriptable$|object is not iterable$|iteration over a 0-d array$"
-        r"|^len\(\) of unsized object$|has no len\(\)$|^cannot unpack non-iterable|^only 0-dimensional arrays can be converted"
+        r"|^len\(\) of unsized object$|has no len\(\)$|cannot be interpreted as an integer$|^Cannot interpret .* as a data type$|^cannot unpack non-iterable|^only 0-dimensional arrays can be converted"
     ),
     ValueError: re.compile(
-        r"^can only convert an array of size 1 to|^cannot reshape array of size|^zero-dimensional arrays cannot be concat"
+        r"^can only convert an array of size 1 to|^cannot reshape (array of size|\()|^zero-dimensional arrays cannot be concat"
         r"|could not be broadcast together|^all (the )?input array|mismatch in its core dimension|does not have enough dimensions|^matmul: "
     ),
 }
+
+
+#: the hook of subscripts, and what looks keys up in the stead of a dict
+_PASSING_ON = frozenset(
+    (
+        ("operators.py", "item_of"),
+        ("attribute_dicts.py", "__getitem__"),
+        ("mappings.py", "item"),
+        ("foreign.py", "method"),
+    )
+)
 
 
 def _may_differ(error: Exception, is_read: bool) -> bool:
@@ -87,7 +98,7 @@ def _is_of_an_operation(error: Exception) -> bool:
         file = Path(code.co_filename)
         if file.is_relative_to(_CAPTURE.parent) and file != _CAPTURE / "tracing" / "hooks.py":
             own.append((file.name, code.co_name))
-    own = [at for at in own if at != ("operators.py", "item_of")]  # the hook of subscripts
+    own = [at for at in own if at not in _PASSING_ON]
     if type(error) is AssertionError:
         return own != [("selection.py", "assert_")]
     subscripts = ("traced_values.py", "__getitem__"), ("traced_values.py", "__setitem__")

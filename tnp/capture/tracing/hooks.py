@@ -28,12 +28,15 @@ from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.libraries.numpy.sources import call_undefined
+from tnp.capture.objects.copies import copied, deeply_copied
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
+from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
-from tnp.capture.objects.shadows import ARRAY_PROTOCOLS, guard_code, is_shadow, is_stand_in
-from tnp.capture.objects.twins import class_of, is_twin, twin_of
+from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
+from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, twin_of
+from tnp.capture.objects.users_descriptors import get_by, set_by
 from tnp.capture.purity import (
     CALLING_AT_ONCE,
     check_library_call,
@@ -42,7 +45,14 @@ from tnp.capture.purity import (
     looks_at_values,
     takes_functions,
 )
-from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_library_class, is_numpys, is_user_function
+from tnp.capture.rewrite.code_origin import (
+    CACHED,
+    is_followed,
+    is_followed_of_python,
+    is_library_class,
+    is_numpys,
+    is_user_function,
+)
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
@@ -53,6 +63,8 @@ from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_nam
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.recursion import call_in_region
+from tnp.capture.tracing.running_generators import RunningGenerator, check_generator
+from tnp.capture.tracing.signatures import signature_of
 from tnp.capture.tracing.texts import joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -87,6 +99,7 @@ class Runtime(ControlFlow):
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
         self.is_numpys = is_numpys(f)
+        self.is_of_python = is_followed_of_python(f)
 
     def may_catch(self, is_read: bool) -> MayCatch:
         """Stands around the body of a ``try``; ``is_read`` says whether a handler reads the error."""
@@ -102,7 +115,7 @@ class Runtime(ControlFlow):
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
         tracer = active.running()
-        if tracer is None or self.is_numpys:
+        if tracer is None or self.is_numpys or (self.is_of_python and name not in self.cells):
             return value
         value = assigned_value(tracer, self, name, value)
         if is_traced(value) or is_stand_in(value):
@@ -146,6 +159,11 @@ class Runtime(ControlFlow):
         return found if f in (any, all, list) else self.call(f, found)
 
     attribute = staticmethod(attribute)
+    copied = staticmethod(copied)
+    deeply_copied = staticmethod(deeply_copied)
+    get_by = staticmethod(get_by)
+    set_by = staticmethod(set_by)
+    store_attribute = staticmethod(store_attribute)
     owner = staticmethod(check_owner)
     is_ = staticmethod(is_)
     is_not = staticmethod(is_not)
@@ -199,7 +217,7 @@ class Runtime(ControlFlow):
             return self.written(owner)[key]
         if is_index_maker(owner):
             return made_by(owner, key) if active.running() is not None else owner[key]
-        if is_traced(key) and _takes_real_subscripts(type(owner)):
+        if is_traced(key) and _takes_real_subscripts(class_of(owner)):
             raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
         return item_of(owner, key)
 
@@ -262,10 +280,9 @@ class Runtime(ControlFlow):
             return call_random(f, args, kwargs)
         if kind is Symbol:
             return active.current().call(f, args, kwargs)
-        try:
-            special = BUILTINS.get(f)
-        except TypeError:
-            special = None
+        if is_of_object(f):
+            f, args = getattr(object, f.__name__), (f.__self__, *args)
+        special = _own_builtin(f)
         if special is not None:
             if is_traced(args) or f in ALWAYS:
                 return special(*args, **kwargs)
@@ -330,6 +347,8 @@ class Runtime(ControlFlow):
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
+        if f is inspect.signature or f is inspect.getfullargspec:
+            return signature_of(f, *args, **kwargs)
         check_on_trial(f)
         _refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
@@ -361,7 +380,10 @@ class Runtime(ControlFlow):
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
         try:
-            return f(*args, **kwargs)
+            result = f(*args, **kwargs)
+            if class_of(result) is f:
+                tracer.inputs.made[id(result)] = result
+            return result
         except TypeError as error:  # code in C tells the classes that it was given
             is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
             if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
@@ -382,8 +404,6 @@ class Runtime(ControlFlow):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)
-        if _speaks_of_arrays(cls):
-            raise NeedsEager(f"it makes a {cls.__name__}, whose methods NumPy calls")
         active.current().inputs.guard_class(cls, data=True)
         twin = twin_of(cls)
         if is_followed(new):
@@ -394,11 +414,20 @@ class Runtime(ControlFlow):
                 raise NeedsEager(f"{cls.__name__} makes its objects itself")
         else:
             made = new(twin) if new is object.__new__ else new(twin, *args, **kwargs)
+        active.current().inputs.made[id(made)] = made
         if is_followed(init):
             call_traced(init, (made, *args), kwargs)
         else:
             init(made, *args, **kwargs)
         return made
+
+
+def _own_builtin(f: Any) -> Callable[..., Any] | None:
+    """What the tracer has in place of a function of Python's or NumPy's."""
+    try:
+        return BUILTINS.get(f)
+    except TypeError:  # not hashable
+        return None
 
 
 def _check_iterators(args: tuple[Any, ...]) -> None:
@@ -471,8 +500,7 @@ _PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "oper
 
 def rewritten(f: types.FunctionType) -> Callable[..., Any]:
     """``f`` with the hooks in it, or itself where it has no source and needs none."""
-    if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
-        raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
+    check_generator(f)
     made = rewrite(f, Runtime)
     if made is None:
         check_on_trial(f)
@@ -513,7 +541,8 @@ def call_traced(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
         )
     if f.__kwdefaults__:
         made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
-    return made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
+    result = made(*args, **kwargs) if not tracer.regions else call_in_region(tracer, f, made, args, kwargs)
+    return RunningGenerator(result, f.__name__) if type(result) is types.GeneratorType else result
 
 
 def _is_traced(f: types.FunctionType) -> bool:

@@ -30,6 +30,7 @@ from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
+from tnp.capture.objects.plain_attributes import OF_OBJECT
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.predicates import is_traced
@@ -198,6 +199,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndindex: ndindex_,
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
+    **OF_OBJECT,
     **FUNCTIONALS,
     **DELETING,
     **EIGENVALUES,
@@ -207,5 +209,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
-    operator.is_, operator.is_not,
+    operator.is_, operator.is_not, *OF_OBJECT,
 ))  # fmt: skip

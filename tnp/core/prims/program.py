@@ -10,7 +10,7 @@ from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
 __all__ = [
-    "add_items", "copy_", "python_del", "python_return", "require", "set_attribute", "set_items", "unpack_trivial",
+    "add_items", "copy_", "python_del", "python_return", "require", "set_attribute", "set_items", "store_attribute", "unpack_trivial",
 ]  # fmt: skip
 
 
@@ -48,6 +48,11 @@ def copy_(source: TensorProxy, destination: TensorProxy, /) -> TensorProxy:
 @prim(OpTags.EFFECT, OpTags.ASSIGNS)
 def set_attribute(obj: Proxy, name: str, value: Any, /) -> None:
     """``obj.name = value``, on an object that was an argument of the program or reached from one."""
+
+
+@prim(OpTags.EFFECT, OpTags.ASSIGNS)
+def store_attribute(obj: Proxy, name: str, value: Any, /) -> None:
+    """``object.__setattr__(obj, name, value)``, on such an object: the ``__setattr__`` of its class has been part of the program."""
 
 
 @prim(OpTags.EFFECT, OpTags.ASSIGNS)

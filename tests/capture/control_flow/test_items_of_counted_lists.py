@@ -319,6 +319,37 @@ def cond_arr(x):
     return np.array(out), out[0][0]
 
 
+def largest_of_ints(x):
+    a = []
+    b = []
+    for i, v in enumerate(x):
+        b.append(i)
+        a.append((i, v))
+    for v in x[:9]:
+        a.append((v, v))
+    return a, max(b), sum(b), any(b)
+
+
+def an_integer_after_floats(x):
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s = v * 2
+    for _ in x[:9]:
+        s = 1
+    return s
+
+
+def sorted_after_another_append(x):
+    out = []
+    for v in x:
+        if v > 0:
+            out.append(v)
+    out.append(x[0])
+    out.sort()
+    return out
+
+
 PROGRAMS = functions_of(globals(), "x")
 
 

@@ -8,6 +8,7 @@ makes a :class:`CountedList`. Uses that need the items one by one have it traced
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -39,9 +40,12 @@ LEAST_ROOM = 16
 SPARE = 1
 
 
-def new_list(items: list[Any], made_at: str) -> list[Any]:
-    """``items``, a list that the program has just made at a place of its code, or what counts its items."""
-    tracer = active.current()
+def new_list(items: list[Any], code: types.CodeType, line: int, column: int) -> list[Any]:
+    """``items``, a list that the program has just made at a place of some code, or what counts its items."""
+    tracer = active.running()
+    if tracer is None or not tracer.rolls:
+        return items
+    made_at = f"the list made in {code.co_name}, {code.co_filename}:{line}:{column}"
     varying = tracer.inputs.prologue.varying
     if varying.is_counted(made_at):
         varying.counting.add(made_at)
@@ -127,8 +131,10 @@ class CountedList(ListStandIn):
             parts = self._taking(x, parts)
         if not before:
             self._base = len(items)
+        more, self._planned = uses[self._planned :], len(uses)
+        if before and all(0 in use.times for use in more) and all(p.kinds == q.kinds for p, q in zip(parts, before)):
+            return
         room, self.may_overflow = _room(uses, max(p.width for p in parts), self._base)
-        self._planned = len(uses)
         if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
             room = max(room, LEAST_ROOM, 2 * self.capacity if room > self.capacity else 0)  # there may be more to come
         is_enough = type(room) is int and type(self.capacity) is int and room <= self.capacity
@@ -310,8 +316,8 @@ class CountedList(ListStandIn):
     def sort(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs or self.together is not None or not self.is_counted:
             raise self._refusal()
-        (part,) = self.parts
         self._use(ListUse(self, (0,)), self._example)
+        (part,) = self.parts
         values, call = part.first(self.count), active.current().numpy_function
         if part.is_array or part.dtype.kind not in "iuf" or part.kinds is not None:
             raise self._refusal()
@@ -424,10 +430,13 @@ class CountedList(ListStandIn):
             return rows
         raise self._refusal()
 
+    def as_list(self) -> list[Any] | None:
+        return None if self.is_counted else self.items
+
     def as_item(self, x: Any) -> Any:
-        if self.is_counted and (self.together is not None or self.parts[0].kinds is not None):
+        if self.together is not None or self.parts[0].kinds is not None:
             raise self._refusal()
-        return x.item() if type(x) is TracedArray and self.is_counted and self.parts[0].are_numbers else x
+        return x.item() if type(x) is TracedArray and self.parts[0].are_numbers else x
 
     def as_result(self, output: Callable[[Any], Any]) -> Any:
         if not self.is_counted:
@@ -444,7 +453,10 @@ def _room(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:
     """For how many items of ``width`` bytes there is to be room, of which ``there`` are there already; and whether that may be too few."""
     if any(n is None for use in uses for n in use.times):
         return ROOM // width, True
-    total = sum(math.prod(use.times) for use in uses) + there
+    total = there
+    for use in uses:
+        product = math.prod(n for n in use.times if type(n) is not int or n != 1)
+        total = product if type(total) is int and total == 0 else total + product
     if type(total) is int and total * width > MOST_ROOM:
         return ROOM // width, True
     return total, False

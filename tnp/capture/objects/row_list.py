@@ -62,6 +62,10 @@ class ListStandIn(list[Any]):
         """What ``function``, which joins arrays, makes of the items."""
         raise ReadsVarying(self.description)
 
+    def as_list(self) -> list[Any] | None:
+        """The items, where the program has them one by one."""
+        return None
+
     def as_item(self, x: Any) -> Any:
         """An element of :meth:`as_array`, or a result of one, as what an item is."""
         raise ReadsVarying(self.description)

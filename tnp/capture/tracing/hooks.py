@@ -61,7 +61,7 @@ from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, 
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
+from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS, of_items
 from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.running_generators import RunningGenerator, check_generator
 from tnp.capture.tracing.signatures import signature_of
@@ -73,8 +73,6 @@ from tnp.core.symbol import Symbol, operation_of
 __all__ = ["Runtime", "call_traced", "rewritten"]
 
 _MISSING = object()
-#: functions of generators that are told their items
-_OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple)
 _NOTHING = nullcontext()
 
 
@@ -145,18 +143,9 @@ class Runtime(ControlFlow):
 
     def new_list(self, items: list[Any], line: int, column: int) -> list[Any]:
         """A list that the function has just made, at a place of its code."""
-        tracer = active.running()
-        if tracer is None or not tracer.rolls:
-            return items
-        code = self.function.__code__
-        return new_list(items, f"the list made in {code.co_name}, {code.co_filename}:{line}:{column}")
+        return new_list(items, self.function.__code__, line, column)
 
-    def of_items(self, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any]) -> Any:
-        """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``."""
-        if active.running() is None or f not in _OF_ITEMS or type(f) not in (type, types.BuiltinFunctionType):
-            return self.call(f, lazy(over))
-        found = listed(over)
-        return found if f in (any, all, list) else self.call(f, found)
+    of_items = of_items
 
     attribute = staticmethod(attribute)
     copied = staticmethod(copied)

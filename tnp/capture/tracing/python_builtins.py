@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 
-__all__ = ["ALWAYS", "BUILTINS"]
+__all__ = ["ALWAYS", "BUILTINS", "of_items"]
 
 _MISSING = object()
 
@@ -51,6 +52,7 @@ def _fold(comparison: str) -> Callable[..., Any]:
 
     def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
         builtin = builtins.max if comparison == "gt" else builtins.min
+        xs = tuple(map(_one_by_one, xs))
         keywords = {} if default is _MISSING else {"default": default}
         rows = _rows(xs[0], filled=True) if len(xs) == 1 else None
         if key is None and ((len(xs) == 1 and isinstance(xs[0], ListStandIn)) or is_long(rows, "biuf")):
@@ -91,6 +93,12 @@ def _rows(items: Any, *, filled: bool = False) -> Any:
     return items if rows is None else rows
 
 
+def _one_by_one(items: Any) -> Any:
+    """A list as it is, where a stand-in has its items."""
+    found = items.as_list() if isinstance(items, ListStandIn) else None
+    return items if found is None else found
+
+
 def _as_item(x: Any, items: Any) -> Any:
     """A scalar made of the items of a list; a number if they are numbers."""
     if isinstance(items, ListStandIn):
@@ -99,6 +107,7 @@ def _as_item(x: Any, items: Any) -> Any:
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
+    items = _one_by_one(items)
     rows = _rows(items, filled=True)
     if type(start) is int and start == 0 and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
         return _as_item(total(rows), items)
@@ -109,11 +118,13 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
 
 
 def _any(items: Any, /) -> Any:
+    items = _one_by_one(items)
     rows = _rows(items)
     return truth(rows, np.any) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else any(items)
 
 
 def _all(items: Any, /) -> Any:
+    items = _one_by_one(items)
     rows = _rows(items)
     return truth(rows, np.all) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else all(items)
 
@@ -135,6 +146,18 @@ def _bool(x: Any) -> Any:
 
 def _list(x: Any) -> Any:
     return x.copy() if isinstance(x, ListStandIn) else list(x)
+
+
+#: functions of generators that are given their items
+_OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple)
+
+
+def of_items(runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any]) -> Any:
+    """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``."""
+    if active.running() is None or type(f) not in (type, types.BuiltinFunctionType) or f not in _OF_ITEMS:
+        return runtime.call(f, lazy(over))
+    found = listed(over)
+    return found if f in (any, all, list) else runtime.call(f, found)
 
 
 def _dir(x: Any) -> Any:

@@ -197,6 +197,8 @@ def _fits(x: Any, kinds: Kinds) -> bool:
         return False
     if own_type is not int or own_scalar is not None:
         return (own_scalar is None or own_scalar == scalar) and (own_type is None or own_type is python_type)
+    if python_type is not int:  # a 1 is no 1.0
+        return False
     low, high = intervals.bounds(x.proxy if type(x) is TracedNumber else x)
     limit = _EXACT if scalar.kind == "f" else 2**63 - 1
     return low is not None and high is not None and -limit <= low <= high <= limit

@@ -35,6 +35,7 @@ import numpy as np
 from pages import wrapped
 
 import tnp
+from tnp.inspect.measuring import measured_parts
 from tnp.testing import assert_same
 
 #: calls of a function that are kept, each with other kinds of arguments
@@ -45,6 +46,8 @@ LEAST_SECONDS = 3e-6
 OTHERS = 6
 #: of eager's speed, what is below counts as slower
 LEAST_RATIO = 0.9
+#: of eager's time, what Python may run of a function that counts as compiled around it
+LARGEST_SHARE = 0.5
 #: calls before a jitted function is timed
 WARM_CALLS = 40
 #: bytes of arguments that are copied
@@ -287,6 +290,7 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
     )
     eagerly = [line.strip() for line in text.split("\n") if " runs eagerly: " in line]
     if "\nprogram 0: in parts" in text:
+        row["points"] = _share_of_points(jitted, args, kwargs, eager)
         runs = text.split("Python runs:\n")[1].split("\n")[0].strip()
         row |= {
             "kind": "parts",
@@ -298,6 +302,18 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
     return row
 
 
+def _share_of_points(jitted: Any, args: Any, kwargs: Any, eager: float) -> float:
+    """The time of what Python runs in a function that runs in parts, as a part of an eager call's."""
+    form, values = jitted._formed(*copy.deepcopy((args, kwargs)))
+    entry = jitted.entry_for(form, values)
+    points = jitted._points if entry is None else entry.points
+    if points is None or not points.has_parts():
+        return 1.0
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        return sum(measured_parts(points, form.apply, values).lines.values()) / eager
+    return 1.0
+
+
 def _mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
@@ -307,8 +323,9 @@ def _counted(rows: list[dict[str, Any]], name: str) -> str:
     ratios = [r["eager"] / r["jitted"] for r in rows if "jitted" in r]
     kinds = Counter(r["kind"] for r in rows)
     eagerly = sum(bool(r.get("faster eagerly")) for r in rows)
+    around = sum(r["kind"] == "parts" and r.get("points", 1.0) < LARGEST_SHARE for r in rows)
     cells = [
-        name, str(len(rows)), str(kinds["compiled"]), str(kinds["parts"]), str(kinds["eager"]), str(eagerly),
+        name, str(len(rows)), str(kinds["compiled"]), str(kinds["parts"]), str(around), str(kinds["eager"]), str(eagerly),
         str(kinds["wrong"] + kinds["internal error"]), f"{_mean(ratios):.2f}", f"{min(ratios):.2f}",
         str(sum(r < LEAST_RATIO for r in ratios)),
     ]  # fmt: skip
@@ -323,12 +340,13 @@ def page(files: list[Path]) -> str:
         "# Functions of public packages",
         "",
         "Each function as it is and jitted whole, on the arguments that `benchmarks/public_inputs` leads to, warm; the least time of a "
-        "call, eagerly and jitted. *In parts*: compiled around what Python runs. *Runs eagerly*: short calls that take less time "
+        "call, eagerly and jitted. *In parts*: compiled around what Python runs; *small points*: of these, where that takes less than half of "
+        "eager's time. *Runs eagerly*: short calls that take less time "
         "eagerly, as tnp has measured. Results, changed arguments and errors are compared, with six other values of floats, too. "
         "Made by `benchmarks/public_code.py`.",
         "",
-        f"| package | functions | compiled | in parts | eager | runs eagerly | wrong | times eager | least | below {LEAST_RATIO} |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| package | functions | compiled | in parts | small points | eager | runs eagerly | wrong | times eager | least | below {LEAST_RATIO} |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *(_counted(rows, name) for name, rows in found.items()),
         _counted(every, "all"),
         "",

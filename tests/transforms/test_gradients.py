@@ -521,7 +521,7 @@ def uses_opaque(x):
 
 
 def needs_value(x):
-    return x.sum() * len(np.zeros(int(abs(x.sum())) + 9))
+    return x.sum() * len(np.tile(x, int(abs(x.sum())) + 9))
 
 
 def draws_in_a_loop(x, rng):

@@ -50,8 +50,14 @@ def new_list(items: list[Any], code: types.CodeType, line: int, column: int) -> 
     if varying.is_counted(made_at):
         varying.counting.add(made_at)
         return CountedList(made_at, items)
-    tracer.lists[id(items)] = items, made_at
+    tracer.lists[id(items)] = items, made_at, _can_count
     return items
+
+
+def _can_count(item: Any) -> bool:
+    """Whether a list can be counted that has such an item."""
+    values = parts_of_item(item)[1]
+    return bool(values) and all(type(x) is TracedEither or value_of([x]) is not None for x in values)
 
 
 class _Count(Binding):
@@ -166,7 +172,7 @@ class CountedList(ListStandIn):
         """The parts as they are if an item is one of the list's."""
         together, values = parts_of_item(item)
         if not parts:
-            if not values or any(type(x) is not TracedEither and value_of([x]) is None for x in values):
+            if not _can_count(item):
                 raise self._refusal()
             return tuple(Part(x, x.kinds if type(x) is TracedEither else None) for x in values)
         if together is not parts_of_item(self._example)[0] or len(values) != len(parts):

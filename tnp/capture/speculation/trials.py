@@ -304,8 +304,9 @@ class Trial:
     def count_items(self, lists: Sequence[list[Any]]) -> None:
         """Raises :class:`CountsItems` for a list that a loop appends to, if the program made it and can count its items."""
         for items in lists:
-            _, made_at = self.tracer.lists.get(id(items), (None, ""))
-            if made_at and not self.tracer.inputs.prologue.varying.is_specialized(made_at):
+            _, made_at, can_count = self.tracer.lists.get(id(items), (None, "", None))
+            is_new = made_at and not self.tracer.inputs.prologue.varying.is_specialized(made_at)
+            if is_new and can_count is not None and all(map(can_count, items)):
                 raise CountsItems(made_at)
 
     def commit(self, written: dict[int, TensorProxy]) -> None:

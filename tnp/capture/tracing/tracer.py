@@ -7,6 +7,7 @@ argument.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +142,8 @@ class Tracer:
         self.rolls = True
         #: in how many loops it is that Python runs
         self.python_loops = 0
-        #: by ``id``, the lists that the program has made, and where it did
-        self.lists: dict[int, tuple[list[Any], str]] = {}
+        #: by ``id``, the lists that the program has made, where it did, and what tells whether items of a kind can be counted
+        self.lists: dict[int, tuple[list[Any], str, Callable[[Any], bool]]] = {}
         #: what appends to lists of which the program counts the items
         self.list_uses: list[ListUse] = []
 

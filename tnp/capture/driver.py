@@ -90,13 +90,17 @@ def capture_trace(
     varying = prologue.varying
     while True:
         varying.counting.clear()
+        varying.has_lengths = False
         try:
             return _captured(function, parameters, call, values, prologue, strict, differentiate, evaluator)
         except ReadsVarying as read:
             is_about_counted = isinstance(read, CountsItems) or varying.is_counted(read.description)
             if not is_about_counted or not read.teach(varying):
                 raise
-        except (Exception, NeedsEager):  # that the length of a list is not known may be the reason
+        except (Exception, NeedsEager):  # that a length is not known may be the reason
+            if varying.has_lengths:
+                varying.knows_lengths = True
+                continue
             if not varying.counting:
                 raise
             for name in varying.counting:

@@ -178,3 +178,17 @@ def test_differences_of_such_arrays():
         return np.diff(t), np.diff(u, n=2), np.diff(u, prepend=0), np.trapezoid(t**2, t), np.ediff1d(u), len(t[t > 1])
 
     one_program(f, *numbers(3, 9, 5, 4))
+
+
+def test_a_reshape_needs_the_length():
+    """Then each length has a program of its own."""
+
+    def f(x):
+        n = int(np.ceil((x.max() - x.min()) / 0.5))
+        r = np.linspace(x.min(), x.max(), n, endpoint=False)
+        grid, _ = np.meshgrid(r, np.arange(4.0))
+        return grid.flatten().reshape((n, 4)) * 2
+
+    jitted = tnp.jit(f, strict=True)
+    for x in (np.array([0.0, 3.2]), np.array([0.0, 3.2]), np.array([1.0, 2.0])):
+        assert_same(jitted(x), f(x))

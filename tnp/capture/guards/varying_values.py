@@ -104,6 +104,9 @@ class VaryingValues:
         self.counted: set[str] = set()
         #: those of them that the present trace has made
         self.counting: set[str] = set()
+        #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
+        self.knows_lengths = False
+        self.has_lengths = False
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}

@@ -35,6 +35,8 @@ def with_lengths(
     tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | TracedArray:
     """The arguments of a function with checked lengths in place of those that the program computes; what ``np.arange`` of such gives."""
+    if tracer.inputs.prologue.varying.knows_lengths:
+        return args, kwargs
     if function is np.arange:
         made = _arange(tracer, args, kwargs)
         return (args, kwargs) if made is None else made
@@ -71,7 +73,10 @@ def _checked(tracer: Tracer, x: Any, message: str) -> Any:
     if _is_length(x):
         return x
     known = _one_of_few(tracer, x)
-    return known if known is not None else tracer.call(checked_length, (x, message), {})
+    if known is not None:
+        return known
+    tracer.inputs.prologue.varying.has_lengths = True
+    return tracer.call(checked_length, (x, message), {})
 
 
 def _one_of_few(tracer: Tracer, x: Any) -> Any:
@@ -108,6 +113,7 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         if None not in known:
             result: TracedArray = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
             return result
+    tracer.inputs.prologue.varying.has_lengths = True
     length = tracer.call(arange_length, bounds, {})
     made: TracedArray = tracer.call(arange_of_length, (*bounds, length), {"dtype": kwargs.get("dtype")})
     return made

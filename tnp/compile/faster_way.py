@@ -47,7 +47,7 @@ LONG = 2e-3
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried: of calls in parts with and without
 #: loops, which Python may run a thousand times as long; and of calls that are compiled whole
 TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2
-SHORT, SHORT_WITHOUT_LOOPS = 2e-4, 0.02
+SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 #: one of so many eager calls is timed; after one that took longer, the next

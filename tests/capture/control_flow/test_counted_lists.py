@@ -545,3 +545,15 @@ def test_they_are_compiled_whole(f):
     jitted = tnp.jit(f, strict=True)
     assert_same(jitted(X), f(X), rtol=1e-12)
     assert "for the value" not in str(tnp.explain(jitted))
+
+
+def test_gradients():
+    def f(x):
+        out = []
+        for v in x:
+            if v > 0:
+                out.append(v * v)
+        return np.sum(np.array(out)) + np.mean([v**2 for v in x if v > 0])
+
+    many = np.sum(X > 0)
+    assert_same(tnp.grad(f)(X), np.where(X > 0, 2 * X * (1 + 1 / many), 0.0), rtol=1e-12)

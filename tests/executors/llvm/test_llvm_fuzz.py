@@ -80,6 +80,20 @@ def test_random_program_in_small_blocks(tally, random):
 # What the fuzzer has found
 
 
+def test_rows_of_several_loops_in_small_blocks(monkeypatch):
+    """Sums over the axis that lies first in memory, of an array whose other axes are swapped."""
+
+    def softmax(a):
+        e = np.exp(a - a.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    for module, constants in SMALL_BLOCKS.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
+    a = np.random.default_rng(0).random((8, 7, 2), dtype=np.float32).swapaxes(0, 2)
+    assert_same(tnp.jit(softmax, executors=["llvm[everything]"])(a), softmax(a))
+
+
 def state_of_an_array(a, empty):
     a += 7
     b = np.hstack([empty | a, a])

@@ -71,7 +71,8 @@ def _parts(entry: Entry) -> list[Nest | Rows]:
         return []
     first = entry.loops[0]
     reduces = any(isinstance(s, Reduce) and first in s.over for s in statements)
-    return [entry] if not reduces or adds_rows(entry) else []
+    # The rows that are added have one loop: two may not become one where memory has gaps between.
+    return [entry] if not reduces or (adds_rows(entry) and len(entry.loops) == 2) else []
 
 
 def _together(first: Entry, second: Entry) -> Swept | None:

@@ -74,3 +74,13 @@ def as_plain(x):
         return x
     names = [*getattr(x, "__dict__", ()), *(n for c in type(x).__mro__ for n in c.__dict__.get("__slots__", ()))]
     return [type(x), *((n, as_plain(getattr(x, n))) for n in names if hasattr(x, n) and not n.startswith("__"))]
+
+
+def check_in_turn(f, executor, arrays):
+    """Calls one jitted ``f`` with a copy of each of some arrays, and compares results and what is left of the arrays with eager."""
+    jitted = tnp.jit(f, executors=[executor])
+    for x in arrays:
+        expected, left = outcome(f, (x.copy(),))
+        found, mine = outcome(jitted, (x.copy(),))
+        assert_same(found, expected, rtol=1e-12)
+        assert_same(mine, left)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import EXECUTORS, functions_of, outcome
+from tests.eager_checks import EXECUTORS, check_in_turn, functions_of
 from tnp.testing import assert_same
 
 X = np.random.default_rng(0).standard_normal(120).cumsum()
@@ -195,12 +195,7 @@ PROGRAMS = functions_of(globals(), "x")
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_comprehensions(f, executor):
-    jitted = tnp.jit(f, executors=[executor])
-    for x in (X, X, X * 1.1, -X, X[:61] + 3, -np.abs(X) - 9):
-        expected, left = outcome(f, (x.copy(),))
-        found, mine = outcome(jitted, (x.copy(),))
-        assert_same(found, expected, rtol=1e-12)
-        assert_same(mine, left)
+    check_in_turn(f, executor, (X, X, X * 1.1, -X, X[:61] + 3, -np.abs(X) - 9))
 
 
 WHOLE = [

@@ -313,7 +313,7 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
 
 
 def _share_of_points(jitted: Any, args: Any, kwargs: Any, eager: float) -> float:
-    """The time of what Python runs in a function that runs in parts, as a part of an eager call's."""
+    """The time that the statements left to Python take in a call, divided by the time of an eager call."""
     form, values = jitted._formed(*copy.deepcopy((args, kwargs)))
     entry = jitted.entry_for(form, values)
     points = jitted._points if entry is None else entry.points

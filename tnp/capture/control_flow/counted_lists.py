@@ -1,4 +1,4 @@
-"""Lists of which only the running program knows the length: loops append to them in branches, or as often as values say.
+"""Lists whose lengths are known only at run time: loops append to them in branches, or a number of times that depends on values.
 
 The items are the first rows of an array, and the program counts them. The count is a variable of loops and branches, as an attribute
 is. A list is one of these once a loop was found to append to it so: the function is traced again, and the place that makes the list
@@ -32,9 +32,9 @@ from tnp.core.views import Path
 
 __all__ = ["CountedList", "new_list"]
 
-#: bytes of the items of a list for which there is room where nobody knows how many there will be, and at most
+#: bytes allocated for a list whose number of items has no bound, and the most that is allocated for one
 ROOM, MOST_ROOM = 1 << 22, 1 << 28
-#: items for which there is room at least
+#: the least number of items that memory is allocated for
 LEAST_ROOM = 16
 #: rows that are never filled: an index of the next item is in bounds whatever the count is
 SPARE = 1
@@ -456,7 +456,7 @@ class CountedList(ListStandIn):
 
 
 def _room(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:
-    """For how many items of ``width`` bytes there is to be room, of which ``there`` are there already; and whether that may be too few."""
+    """The number of items, of ``width`` bytes each, to allocate memory for, and whether it may be too small. The list has ``there`` items."""
     if any(n is None for use in uses for n in use.times):
         return ROOM // width, True
     total = there

@@ -20,8 +20,8 @@ __all__ = ["Part", "RowsOfParts", "appended_memory", "parts_of_item"]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of each item: numbers, scalars, or arrays of one kind, of which ``example`` is one. Of ``kinds``, each is a number or a
-    scalar, as ``flags`` say. ``rows`` has them; there are none before the list is counted."""
+    """A part of each item: numbers, scalars, or arrays of the kind of ``example``. With ``kinds``, each is a number or a scalar, and
+    ``flags`` tells which. ``rows`` is the array that stores them; it is allocated when the list begins to be counted."""
 
     example: Any
     kinds: Kinds | None = None
@@ -141,7 +141,7 @@ def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
 
 
 def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] | None:
-    """The memory of the arrays among the parts of an item, with its versions; ``None`` if it may be that of others, too. The list has copies."""
+    """The storages of the arrays in an item, with their versions. ``None`` if other arrays may share them, because the list stores copies."""
     arrays = [x for x in values if type(x) is TracedArray and not x.scalar]
     made_after = max((r.serial for r in active.current().regions if r.is_loop), default=-1)
     if any(type(x.storage) is not Storage or x.storage.origin is not None for x in arrays):
@@ -152,7 +152,7 @@ def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] 
 
 
 class MixedRows:
-    """A list that the program returns, of which ``flags`` say what is a scalar, and not a number of ``python_type``."""
+    """A list that the program returns. ``flags`` tells which items are scalars; the others are numbers of ``python_type``."""
 
     __slots__ = ("flags", "python_type", "rows")
 

@@ -88,7 +88,7 @@ class Iterations:
         #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
         self._iterator: Iterator[Any] | None = None
         self._is_used_up = False
-        #: the lists that it runs over for which stand-ins stand, and the length of each
+        #: the stand-ins for lists that it iterates over, each with the length of its list
         self.over: tuple[tuple[ListStandIn, Any], ...] = ()
 
     def use_up(self) -> None:

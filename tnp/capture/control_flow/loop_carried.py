@@ -95,7 +95,7 @@ _STEP = 2**20
 
 
 def bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any]) -> None:
-    """Says of integers to which each iteration adds a constant that they fit 64 bits."""
+    """Bounds the loop-carried integers that each iteration changes by a constant: they fit 64 bits."""
     for name, result in results.items():
         number = carried[name]
         if not (isinstance(number, NumberProxy) and isinstance(result, NumberProxy)) or number.python_type is not int:

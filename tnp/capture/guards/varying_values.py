@@ -76,8 +76,8 @@ class ReadsVarying(NeedsEager):
 
 
 class CountsItems(ReadsVarying):
-    """Raised where a loop appends to a list, made by the program, as often as values say: it is traced again, with a list of which only the
-    running program knows the length."""
+    """Raised where a loop appends to a list of the program a number of times that depends on values. The function is traced again, with a
+    list whose length is known at run time."""
 
     def teach(self, varying: VaryingValues) -> bool:
         if self.description in varying.counted or varying.is_specialized(self.description):

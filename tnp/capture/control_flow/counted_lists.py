@@ -72,11 +72,11 @@ class _Count(Binding):
         return "the length of a list"
 
     @property
-    def serial(self) -> int:  # type: ignore[override]  # it is that of the list
+    def serial(self) -> int:
         return self.list.serial
 
     @property
-    def interval(self) -> tuple[int | None, int | None]:  # type: ignore[override]  # it depends on the list
+    def interval(self) -> tuple[int | None, int | None]:
         capacity = self.list.capacity
         return 0, capacity if type(capacity) is int else None
 
@@ -269,7 +269,7 @@ class CountedList(ListStandIn):
         for x in items:
             self.append(x)
 
-    def __iadd__(self, items: Any) -> CountedList:  # type: ignore[misc]  # of a list, Python has two
+    def __iadd__(self, items: Any) -> CountedList:  # type: ignore[misc]  # typeshed gives list.__add__ another signature
         self.extend(items)
         return self
 
@@ -368,7 +368,7 @@ class CountedList(ListStandIn):
         return self.count if self.is_counted else len(self.items)
 
     @property
-    def is_by_position(self) -> bool:  # type: ignore[override]  # it depends on the list
+    def is_by_position(self) -> bool:
         return self.is_counted
 
     def by_position(self) -> Callable[[Any], Any]:

@@ -86,7 +86,7 @@ class Inputs:
         self.returned: dict[int, Any] = {}
         #: of those that stand in several places, the names that they have in the program
         self.shared: dict[int, str] = {}
-        #: of what is being written out, whether it holds itself
+        #: by ``id``, the objects whose output is being made, and whether each contains itself
         self.building: dict[int, bool] = {}
         #: objects that the program has made
         self.made: dict[int, Any] = {}

@@ -93,7 +93,7 @@ class AttributeDict(dict[str, Any]):
         for key, value in dict(*others, **more).items():
             self[key] = value
 
-    def __ior__(self, other: Any) -> AttributeDict:  # type: ignore[override]
+    def __ior__(self, other: Any) -> AttributeDict:  # type: ignore[override]  # typeshed overloads dict.__ior__
         self.update(other)
         return self
 

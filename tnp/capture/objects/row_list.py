@@ -33,8 +33,10 @@ class ListStandIn(list[Any]):
         """How many items the list has."""
         raise ReadsVarying(self.description)
 
-    #: whether loops go over it by positions; if not, as over other lists
-    is_by_position = True
+    @property
+    def is_by_position(self) -> bool:
+        """Whether loops take its items by position; if not, they iterate over it as over any list."""
+        return True
 
     def by_position(self) -> Callable[[Any], Any]:
         """A function from positions to items, for loops over the list."""

@@ -30,10 +30,16 @@ class Binding:
     """What holds a value of the program under a name of its own, and may be given another in a loop or a branch."""
 
     __slots__ = ()
-    #: tells which of two was made first, as that of a storage does
-    serial = -1
-    #: between what its value surely lies
-    interval: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def serial(self) -> int:
+        """Tells which of two was made first, as that of a storage does."""
+        return -1
+
+    @property
+    def interval(self) -> tuple[int | None, int | None]:
+        """The bounds of its value; ``None`` for one that is not known."""
+        return None, None
 
     def known(self, nothing: Any) -> Any:
         """What it is bound to; ``nothing`` if that is not traced, or nothing is."""

@@ -84,3 +84,17 @@ def check_in_turn(f, executor, arrays):
         found, mine = outcome(jitted, (x.copy(),))
         assert_same(found, expected, rtol=1e-12)
         assert_same(mine, left)
+
+
+def whole(f, *args):
+    """Compares three calls of the jitted ``f`` with eager, and checks that it is compiled whole. Returns it."""
+    jitted = tnp.jit(f)
+    for _ in range(3):
+        mine, theirs = (
+            [np.array(a) if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)
+        )  # of one layout
+        assert_same(jitted(*mine), f(*theirs))
+        assert_same(mine, theirs)
+    text = str(tnp.explain(jitted))
+    assert not re.search(": eager|eagerly|in parts", text), text
+    return jitted

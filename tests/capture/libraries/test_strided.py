@@ -7,20 +7,11 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import tnp
+from tests.eager_checks import whole
 from tnp.testing import assert_same
 
 X = np.linspace(0.0, 3.0, 40)
 TABLE = np.arange(30.0).reshape(6, 5)
-
-
-def whole(f, *args):
-    jitted = tnp.jit(f)
-    for _ in range(3):
-        mine, theirs = ([np.array(a) if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
-        assert_same(jitted(*mine), f(*theirs))
-        assert_same(mine, theirs)
-    text = str(tnp.explain(jitted))
-    assert "eager" not in text and "in parts" not in text, text
 
 
 def not_whole(f, *args):

@@ -5,23 +5,13 @@ import pytest
 from scipy import interpolate
 
 import tnp
+from tests.eager_checks import whole
 from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
 X = np.sort(RNG.random(30))
 Y = RNG.random(30)
 AT = np.linspace(0.2, 0.7, 11)
-
-
-def whole(f, *args):
-    jitted = tnp.jit(f)
-    for _ in range(3):
-        mine, theirs = ([np.array(a) if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
-        assert_same(jitted(*mine), f(*theirs))
-        assert_same(mine, theirs)
-    text = str(tnp.explain(jitted))
-    assert "eager" not in text and "in parts" not in text, text
-    return jitted
 
 
 @pytest.mark.parametrize(

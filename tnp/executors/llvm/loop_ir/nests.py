@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import extreme
-from tnp.executors.llvm.index import Index, Part, Var
+from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import ordered, strips
-from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF, accumulator
+from tnp.executors.llvm.loop_ir.accumulators import accumulator
+from tnp.executors.llvm.loop_ir.collapsing import collapses
 from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
     InPlace,
     Nest,
-    Position,
     Positions,
     Reduce,
     Rows,
@@ -26,7 +26,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Swept,
     cost_of,
-    parts_of,
     product,
     statements_of,
 )
@@ -114,25 +113,8 @@ class NestCode:
             self.offsets[key] = buffer.offset(at)
         return self.offsets[key]
 
-    def _accesses(self) -> Iterator[Index]:
-        for s in self.statements:
-            yield self.offset(s.buffer, s.at)
-            for load in s.reads:
-                yield self.offset(load.buffer, load.at)
-            for x in parts_of(s.value):
-                if isinstance(x, Position):
-                    yield x.index
-
     def _is_even(self, outer: Var, var: Var) -> bool:
-        """Whether a loop and the one around it are one loop: every memory is gone through evenly, and no position is asked."""
-        if any(isinstance(x, Position) for s in self.statements for x in parts_of(s.value)):
-            return False
-        if any(isinstance(s, Reduce) and s.op in POSITIONS_OF for s in self.statements):
-            return False
-        return all(
-            i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit and not {outer, var} & _divided(i)
-            for i in self._accesses()
-        )
+        return collapses(self.statements, outer, var, self.offset)
 
     @property
     def cost(self) -> int:
@@ -547,8 +529,3 @@ class RowBlocks:
                 a.add(a.saved(body.partial(self.keys[s], place)), i)
 
         return self.over_blocks(body, lambda _: add)
-
-
-def _divided(i: Index) -> set[Var]:
-    """The variables of which an index has quotients and remainders."""
-    return set().union(*(atom.of.variables() for atom in i.terms if isinstance(atom, Part)))

@@ -11,9 +11,11 @@ their own, which are added up at the end.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from tnp.executors.llvm import target
 from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.loop_ir.collapsing import collapses
 from tnp.executors.llvm.loop_ir.dependence import conflict, meetings
 from tnp.executors.llvm.loop_ir.functions import typical
 from tnp.executors.llvm.loop_ir.fusion import TRIED, renamed
@@ -71,8 +73,7 @@ def _parts(entry: Entry) -> list[Nest | Rows]:
         return []
     first = entry.loops[0]
     reduces = any(isinstance(s, Reduce) and first in s.over for s in statements)
-    # The rows that are added have one loop: two may not become one where memory has gaps between.
-    return [entry] if not reduces or (adds_rows(entry) and len(entry.loops) == 2) else []
+    return [entry] if not reduces or adds_rows(entry) else []
 
 
 def _together(first: Entry, second: Entry) -> Swept | None:
@@ -80,12 +81,16 @@ def _together(first: Entry, second: Entry) -> Swept | None:
     if not parts or not more:
         return None
     rows, own = parts[0].loops[0], more[0].loops[0]
-    if not (rows.limit == own.limit) or typical(rows.limit) < ROWS or not any(map(adds_rows, (*parts, *more))):
+    statements = [*statements_of(first), *statements_of(second)]
+    sums = [p for p in (*parts, *more) if adds_rows(p)]
+    if not (rows.limit == own.limit) or typical(rows.limit) < ROWS or not sums:
         return None
     for a in statements_of(first):
         for b in statements_of(second):
             if isinstance(a, Reduce) and rows in a.over and any(load.buffer is a.buffer for load in b.reads):
                 return None  # a sum of all rows
+    if not all(collapses(statements, a, b) for p in sums for a, b in pairwise(p.loops[1:])):
+        return None  # a row is one loop, which it is not where memory has gaps
     if any(ahead != 0 for _, ahead in meetings(first, second, rows, own)):
         return None  # what one of them leaves, the other one needs in other rows
     mine, theirs = (
@@ -93,8 +98,8 @@ def _together(first: Entry, second: Entry) -> Swept | None:
     )
     if sum(typical(b.bytes) for b in mine & theirs) < target.SWEPT_BYTES:
         return None
-    sums = [s.buffer for p in (*parts, *more) if adds_rows(p) for s in statements_of(p)]
-    row = sum(typical(b.bytes) // typical(rows.limit) for b in mine | theirs) + sum(typical(b.bytes) for b in sums)
+    row = sum(typical(b.bytes) // typical(rows.limit) for b in mine | theirs)
+    row += sum(typical(s.buffer.bytes) for p in sums for s in statements_of(p))
     return Swept(rows, [*parts, *(renamed(p, {own: rows}) for p in more)]) if row <= target.SWEPT_ROW_BYTES else None
 
 

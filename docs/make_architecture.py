@@ -103,7 +103,8 @@ LAYERS_OF_CORE = (
 
 #: the way of one call: step, module, function
 STEPS = (
-    ("a call tries the cache entries that there are", "compile/compiled_function.py", "Jitted.__call__"),
+    ("a call tries the first program, by a generated function", "compile/dispatch.py", "dispatcher"),
+    ("if its guards do not hold, the others", "compile/compiled_function.py", "Jitted.call_others"),
     ("an entry's prologue, a generated function, checks its guards", "capture/guards/prologue.py", "Prologue.compile"),
     ("if none holds, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
     ("**capture**", "compile/driver.py", "capture"),

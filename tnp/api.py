@@ -189,7 +189,7 @@ def trace() -> Tracing:
 
 def jitted_behind(f: Any) -> Jitted:
     """The :class:`Jitted` of ``f``, which may be a jitted method bound to an instance."""
-    while isinstance(f, functools.partial):
+    while type(f) is functools.partial:
         f = f.func
     found = programs_behind(f)
     if found is None:
@@ -263,7 +263,7 @@ def cache_info(f: Any) -> CacheInfo:
     CacheInfo(hits=1, misses=2, size=2)
     """
     f = jitted_behind(f)
-    return CacheInfo(f._hits, f._misses, len(programs_of(f)))
+    return CacheInfo(f.dispatch.hits, f._misses, len(programs_of(f)))
 
 
 def clear(f: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from tnp.core.errors import TraceError
 from tnp.core.printing import compile_source
 
-__all__ = ["binder", "check_compilable", "name_of", "signature_of"]
+__all__ = ["binder", "check_compilable", "name_of", "signature_of", "spelled"]
 
 
 def check_compilable(function: Any) -> None:
@@ -56,47 +56,43 @@ def signature_of(function: Any) -> inspect.Signature:
     return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds.items()])
 
 
-def binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
-    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
-    ``apply(f, values)``, and how many positional arguments need no binding."""
+def spelled(signature: inspect.Signature, default: Callable[[inspect.Parameter], str]) -> tuple[str, list[str]]:
+    """The parameters of a signature as Python, each that has a default with ``default(parameter)``; and how a call passes each."""
     parts: list[str] = []
     passed: list[str] = []
-    context: dict[str, Any] = {}
     seen_star = seen_positional_only = False
-    plain = 0
-    for i, p in enumerate(signature.parameters.values()):
+    for p in signature.parameters.values():
         if p.kind is p.POSITIONAL_ONLY:
             seen_positional_only = True
         elif seen_positional_only:
             parts.append("/")
             seen_positional_only = False
-        if p.kind is p.VAR_POSITIONAL:
-            parts.append(f"*{p.name}")
-            passed.append(f"*values[{i}]")
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            stars = "*" if p.kind is p.VAR_POSITIONAL else "**"
+            parts.append(f"{stars}{p.name}")
+            passed.append(f"{stars}{{}}")
             seen_star = True
-            continue
-        if p.kind is p.VAR_KEYWORD:
-            parts.append(f"**{p.name}")
-            passed.append(f"**values[{i}]")
             continue
         if p.kind is p.KEYWORD_ONLY and not seen_star:
             parts.append("*")
             seen_star = True
-        text = p.name
-        if p.default is not p.empty:
-            context[f"_default_{i}"] = p.default
-            text += f"=_default_{i}"
-        parts.append(text)
-        passed.append(f"{p.name}=values[{i}]" if p.kind is p.KEYWORD_ONLY else f"values[{i}]")
-        plain += p.kind is not p.KEYWORD_ONLY
+        parts.append(p.name if p.default is p.empty else f"{p.name}={default(p)}")
+        passed.append(f"{p.name}={{}}" if p.kind is p.KEYWORD_ONLY else "{}")
     if seen_positional_only:
         parts.append("/")
+    return ", ".join(parts), passed
+
+
+def binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], bool]:
+    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
+    ``apply(f, values)``, and whether that is ``f(*values)``."""
+    context = {f"_default_{p.name}": p.default for p in signature.parameters.values()}
+    parameters, passed = spelled(signature, lambda p: f"_default_{p.name}")
     names = "".join(f"{p}, " for p in signature.parameters)
-    simple = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values())
-    function_name = name if name.isidentifier() else "function"
-    bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
-    apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
-    return bind, apply, plain if simple else -1
+    values = ", ".join(text.format(f"values[{i}]") for i, text in enumerate(passed))
+    bind = compile_source(f"def {name}({parameters}):\n  return ({names})\n", name, context)
+    apply = compile_source(f"def apply(_f, values):\n  return _f({values})\n", "apply", {})
+    return bind, apply, all(text == "{}" for text in passed)
 
 
 def name_of(function: Any) -> str:

@@ -7,8 +7,9 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from keyword import iskeyword
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tnp.capture import active
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
-from tnp.capture.libraries.base import left_alone, tell_dynamo
+from tnp.capture.libraries.base import tell_dynamo
 from tnp.capture.rewrite.foreign import Place
 from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
@@ -24,10 +25,11 @@ from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size, tra
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
+from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
-from tnp.compile.faster_way import clocked_compilation
+from tnp.compile.faster_way import FasterWay, clocked_compilation
 from tnp.compile.faults import (
     REPORT,
     located,
@@ -38,7 +40,6 @@ from tnp.compile.faults import (
 from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.compile.switches import switches
-from tnp.compile.tracebacks import hide_own_frames
 from tnp.core import check
 from tnp.core.context import registrations
 from tnp.core.errors import (
@@ -91,22 +92,17 @@ def _follow_switches() -> None:
 switches.listeners.append(_follow_switches)
 
 
-class Jitted(EagerCalls):
-    """A function compiled by tnp; called as the function itself. Made by :func:`jit`.
+class Jitted(EagerCalls, functools.partial[Any]):
+    """A function compiled by tnp; called as the function itself. Made by :func:`jit`. A partial of its dispatcher.
 
     It has many methods: the steps from a call to a result, in the order in which fewer and fewer calls come to them.
     """
 
-    __slots__ = (
-        "_direct",
-        "_first",
-        "_form",
-        "_hits",
-        "_positional",
-    )  # what each call reads is found at once
-
     __qualname__: str
     make_selection: type[ExecutorSelection] = ExecutorSelection
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        return super().__new__(cls, no_program)
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
@@ -114,7 +110,6 @@ class Jitted(EagerCalls):
     ) -> None:  # fmt: skip
         check_compilable(function)
         super().__init__()
-        tell_dynamo()
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
         self._executors = self.make_selection(executors, always_executors, fastmath=fastmath)
@@ -122,12 +117,11 @@ class Jitted(EagerCalls):
         self._specialisations = specialisations
         self._cudagraphs = cudagraphs
         self._dynamic = dynamic
-        self._plain = -1
-        self._direct: Callable[..., Any] | None = None
+        self.dispatch = Dispatch(no_program)
+        self._dispatcher: Callable[..., Any] | None = None
         self._entries: tuple[CacheEntry, ...] = ()
         self._last: CacheEntry | None = None
         self.lock = locks.lock()
-        self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
         #: by the kind of guard, how often one did not hold
@@ -135,7 +129,8 @@ class Jitted(EagerCalls):
         #: how often programs were forgotten because an extension changed something, and what it was last
         self._forgotten = 0
         self._changed = ""
-        self._make_binder()
+        self._make_dispatcher()
+        tell_dynamo()
         with KEEPING:
             _alive.add(self)
             for record in recorded:
@@ -158,19 +153,34 @@ class Jitted(EagerCalls):
                 _called.setdefault(function, []).append((options, made))
         return made
 
-    def _make_binder(self) -> None:
+    def _make_dispatcher(self) -> None:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
-        self._bind, apply, self._plain = binder(signature, getattr(self, "__name__", "function"))
-        self._form = CallSignature(list(signature.parameters), apply, self._plain >= 0)
-        #: how many positional arguments need no binding; none where all calls run eagerly, since that takes less time
-        self._positional = self._plain
-        #: the program that is tried first
-        self._first: Callable[..., Any] = no_program
+        self._bind, apply, is_plain = binder(signature, self._identifier)
+        self._form = CallSignature(list(signature.parameters), apply, is_plain)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
-        self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
+        self._dispatcher = self._named(dispatcher, self.__signature__)
+        self._call_by(self._dispatcher)
+
+    @property
+    def _identifier(self) -> str:
+        name = getattr(self, "__name__", "function")
+        return name if name.isidentifier() and not iskeyword(name) else "function"
+
+    def _named(self, make: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+        """A dispatcher, whose name errors have. The jitted function refers to it, so it refers to that weakly."""
+        made: Callable[..., Any] = make(
+            args[0], self._identifier, self._defaults_of, weakref.ref(self), self.dispatch, *args[1:]
+        )
+        made.__qualname__ = self._bind.__qualname__ = getattr(self, "__qualname__", made.__qualname__)
+        return made
+
+    def _call_by(self, function: Callable[..., Any]) -> None:
+        """Has calls go to ``function``."""
+        state: tuple[Any, ...] = (function, (), {}, vars(self))
+        functools.partial.__setstate__(self, state)  # type: ignore[attr-defined]  # which typeshed leaves out
 
     def forms(self) -> list[CallSignature]:
         """The ways of passing arguments that there have been."""
@@ -180,31 +190,6 @@ class Jitted(EagerCalls):
         """The form of a call, and the values that are passed in it."""
         return self._form, self._bind(*args, **kwargs)
 
-    @left_alone
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != self._positional:
-            try:
-                if self._direct is not None:
-                    self._hits += 1
-                    return self._direct(*args, **kwargs)
-                args = self._bound(args, kwargs)
-            except Exception as wrong:
-                hide_own_frames(wrong)
-                raise
-        try:
-            result = self._first(*args)
-            if result is not MISS:
-                self._hits += 1
-                return result
-            return self._call_others(args)
-        except Exception as raised:
-            error = raised
-        try:
-            return self._after_error(self._form, args, error)
-        except Exception as raised:
-            hide_own_frames(raised)
-            raise
-
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all parameters."""
         if self._defaults_of is not None:  # they may have been assigned anew
@@ -213,17 +198,31 @@ class Jitted(EagerCalls):
         values: tuple[Any, ...] = self._bind(*args, **kwargs)
         return values
 
-    def _call_others(self, args: tuple[Any, ...]) -> Any:
+    def call_others(self, args: tuple[Any, ...]) -> Any:
         """A call that the first program is not valid for."""
         for run in self._form.runs[1:]:
             result = run(*args)
             if result is not MISS:
-                self._hits += 1
-                if self._form.ran_other(run, self._hits):
+                self.dispatch.hits += 1
+                if self._form.ran_other(run, self.dispatch.hits):
                     with KEEPING:
-                        self._first = self._form.put_first(run)
+                        self.dispatch.first = self._form.put_first(run)
                 return result
         return self._call_slowly(self._form, args)
+
+    def call_after_error(self, args: tuple[Any, ...], error: Exception) -> Any:
+        """A call in which ``error`` was raised."""
+        self.refuse_absent(args)
+        return self._after_error(self._form, args, error)
+
+    def refuse_absent(self, args: tuple[Any, ...]) -> None:
+        """Raises what Python does for parameters that have lost their defaults."""
+        if any(a is ABSENT for a in args):
+            passed = [(p, a) for p, a in zip(self.__signature__.parameters.values(), args) if a is not ABSENT]
+            first = [a for p, a in passed if p.kind is p.POSITIONAL_ONLY]
+            self._bound(
+                tuple(first), {p.name: a for p, a in passed if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+            )
 
     def _call_slowly(self, form: CallSignature, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
@@ -296,7 +295,7 @@ class Jitted(EagerCalls):
         """
         self.invalidate("")
         with KEEPING:
-            self._hits = self._misses = 0
+            self.dispatch.hits = self._misses = 0
             self._recompiled.clear()
             self._failed.clear()
             self._warned.clear()
@@ -312,9 +311,12 @@ class Jitted(EagerCalls):
         for form in forms:
             form.runs = () if is_switched else runs_of(form, entries)
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
-        self._direct = ways[0].direct(self.__tnp_function__) if ways else None
-        self._positional = -1 if ways else self._plain
-        self._first = next(iter(forms[0].runs), no_program) if forms else no_program
+        self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
+        if self._dispatcher is not None:
+            self._call_by(self._eager_dispatcher(ways[0]) if ways else self._dispatcher)
+
+    def _eager_dispatcher(self, way: FasterWay) -> Callable[..., Any]:
+        return self._named(eager_dispatcher, self.__signature__, way.turns(self.__tnp_function__))
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""
@@ -448,7 +450,7 @@ class Jitted(EagerCalls):
     def _traced(
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
-        prologue.may_catch = self.runs_eagerly and (self._strict or not form.catches_often(self._hits))
+        prologue.may_catch = self.runs_eagerly and (self._strict or not form.catches_often(self.dispatch.hits))
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,

@@ -38,6 +38,7 @@ from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
+    from tnp.compile.dispatch import Dispatch
     from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
 
@@ -69,7 +70,6 @@ def recompile_limit() -> int:
 class EagerCalls:
     """The part of a jitted function that knows which calls run eagerly."""
 
-    __slots__ = ("__dict__", "__weakref__")
     #: whether calls may run eagerly
     runs_eagerly = True
     #: whether its programs check operations for NaNs
@@ -79,7 +79,7 @@ class EagerCalls:
         __tnp_function__: Any
         _entries: tuple[CacheEntry, ...]
         _failed: Counter[str]
-        _hits: int
+        dispatch: Dispatch
         _cudagraphs: bool
         _executors: ExecutorSelection
         _insert: Callable[..., None]
@@ -115,7 +115,7 @@ class EagerCalls:
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
-        has_many = form.traced >= SPAN_LIMIT and self._hits < HITS_OF_A_PROGRAM * form.traced
+        has_many = form.traced >= SPAN_LIMIT and self.dispatch.hits < HITS_OF_A_PROGRAM * form.traced
         if self._around is not None and (has_many or form.traced >= MOST_OF_A_SPAN):
             self._around.note(
                 dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
@@ -157,7 +157,7 @@ class EagerCalls:
             return result
         if entry.traces[0].catches:
             form.caught += 1
-            if form.catches_often(self._hits) and not self._strict:
+            if form.catches_often(self.dispatch.hits) and not self._strict:
                 self.invalidate("")
             return result
         if check.enabled():

@@ -9,6 +9,7 @@ results may differ between the two ways.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import threading
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
+from tnp.compile.dispatch import Turns
 from tnp.core import check
 from tnp.runtime import environment
 
@@ -41,7 +43,7 @@ TOLERANCE = 1.05
 #: the same where the results are differentiated, which takes longer than the call and is not timed
 TRAINING_TOLERANCE = 3.0
 #: seconds that an eager call costs more than calling the function
-OVERHEAD = 2e-7
+OVERHEAD = 1e-7
 #: seconds of an eager call that tell without a second one whether it takes longer
 LONG = 2e-3
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried: of calls in parts with and without
@@ -121,27 +123,30 @@ class FasterWay:
             self.is_eager = is_eager
             self._chosen()
 
-    def direct(self, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """What runs calls eagerly, and asks for nothing but the time that some of them take: guards may take as long as a short call. With
-        ``function``, it takes its arguments instead of the values of all parameters."""
-        eagerly, limit, clock = function or self._eagerly, self._limit, time.perf_counter
-        left = 1
+    def direct(self) -> Callable[..., Any]:
+        """What runs calls eagerly, and asks for nothing but the time that some of them take: guards may take as long as a short call."""
+        turns = self.turns(self._eagerly)
+        return lambda *values: next(turns.ways)(*values)
 
-        def run(*args: Any, **kwargs: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left > 0:
-                return eagerly(*args, **kwargs)
+    def turns(self, function: Callable[..., Any]) -> Turns:
+        """``function``, which calls run, and one in :data:`WATCHED` times what times it as well: after a slow call, each time."""
+        limit, clock = self._limit, time.perf_counter
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
             start = clock()
-            result = eagerly(*args, **kwargs)
-            left = 1
+            result = function(*args, **kwargs)
             if clock() - start >= limit:
+                turns.ways = itertools.repeat(watched)
                 self._was_slow()
-            else:
-                left, self._slow = WATCHED, 0
+            elif self._slow:
+                turns.ways, self._slow = mostly_not(), 0
             return result
 
-        return run
+        def mostly_not() -> Iterator[Callable[..., Any]]:
+            return itertools.cycle([function] * (WATCHED - 1) + [watched])
+
+        turns = Turns(itertools.chain([watched], mostly_not()))
+        return turns
 
     def __call__(self, *values: Any) -> Any:
         if self._tried != self._state():

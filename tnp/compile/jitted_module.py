@@ -157,7 +157,7 @@ class ModulePrograms(Jitted):
         super().__init__(module, **options)
         self.__name__ = self.__qualname__ = type(module).__name__
 
-    def _make_binder(self) -> None:
+    def _make_dispatcher(self) -> None:
         """There is none: what a module is called with goes to its hooks as it is."""
 
     @left_alone
@@ -170,7 +170,7 @@ class ModulePrograms(Jitted):
             for run in form.runs:
                 result = run(*args)
                 if result is not MISS:
-                    self._hits += 1
+                    self.dispatch.hits += 1
                     return result
             return self._call_slowly(form, args)
         except Exception as raised:

@@ -95,11 +95,11 @@ class _Times:
 
 
 def _measured(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Times:
-    hits = jitted._hits
+    hits = jitted.dispatch.hits
     try:
         return _times(jitted, args, kwargs)
     finally:
-        jitted._hits = hits  # measuring is no use of the cache
+        jitted.dispatch.hits = hits  # measuring is no use of the cache
 
 
 def _times(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Times:
@@ -123,7 +123,9 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
         return [f"{name}: see above"]
     seen.add(id(f))
     programs = programs_of(f)
-    lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
+    lines = [
+        f"{name}: {_count(len(programs), 'program')}, {_count(f.dispatch.hits, 'hit')}, {_count(f._misses, 'miss')}"
+    ]
     for i, (entry, conditions) in enumerate(programs):
         own = times if times is not None and times.entry is entry else None
         took = [] if own is None else [f"  {own}"]

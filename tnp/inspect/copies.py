@@ -18,7 +18,7 @@ def unbound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any,
     >>> unbound(functools.partial(max, 1), (2,), {})
     (<built-in function max>, (1, 2), {})
     """
-    while isinstance(f, (functools.partial, types.MethodType)):
+    while type(f) in (functools.partial, types.MethodType):
         if isinstance(f, types.MethodType):
             f, args = f.__func__, (f.__self__, *args)
         else:

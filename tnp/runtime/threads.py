@@ -21,7 +21,11 @@ which Ctrl-C is looked for.
 A loop inside a parallel region, of tnp's or of anyone's, runs on the thread it is in. So does every loop in a forked
 child: an OpenMP pool does not survive ``fork``, and waiting for its threads would hang.
 
-A call takes 0.8 µs more than the body when two threads wait for work, and 6 ns when one thread is enough.
+A call takes 0.9 µs more than the body when two threads wait for work, and 6 ns when one thread is enough.
+
+**Late threads.** Where other processes have the cores, a thread may get one only after some milliseconds, and the loop waits for it. So each
+loop measures when its last thread began. If the calling thread could have done all the work by then, the next loops run on it
+alone, unless they are long: four at first, then twice as many each time, up to 256.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ import operator
 import os
 import re
 import sys
+import time
 from typing import Any
 
 from tnp.runtime import engine, environment, locks
@@ -52,12 +57,59 @@ SPINS = 10_000
 #: wheels add a hash to the name
 _RUNTIME_FILE = re.compile(r"lib(gomp|iomp5|omp)\b.*\.(so|dylib)[.\d]*")
 
+#: how many nanoseconds later than the calling thread others may begin without being late, and loops of how many grains do not wait for
+#: late threads to be punctual
+SLACK, LONG_LOOP = 20_000, 512
+#: for how many loops one thread is enough after threads were late, at most
+MOST_ALONE = 256
+
 _IR = """
 %runtime = type { ptr, ptr, ptr, ptr, ptr }  ; GOMP_parallel, max_threads, in_parallel, thread_num, num_threads
-%state = type { i64, i64, ptr }              ; threads allowed, loops running now, the runtime or null
-%loop = type { ptr, ptr, i64, ptr, i64 }     ; body, context, n, the runtime, first
+%state = type { i64, i64, ptr, i64, i64 }    ; threads allowed, loops running now, the runtime or null, loops that are to run on one
+                                             ; thread, and on how many it was when threads were late last
+%loop = type { ptr, ptr, i64, ptr, i64, i64, i64 }  ; body, context, n, the runtime, first, when the last thread began and the first ended
+%time = type { i64, i64 }                    ; seconds, nanoseconds
 
-@state = internal global %state { i64 1, i64 0, ptr null }
+@state = internal global %state { i64 1, i64 0, ptr null, i64 0, i64 0 }
+
+declare i32 @tnp_clock_gettime(i32, ptr) nounwind
+
+define internal i64 @now() nounwind {
+  %time = alloca %time
+  %failed = call i32 @tnp_clock_gettime(i32 CLOCK, ptr %time)
+  %s = load i64, ptr %time
+  %ns.at = getelementptr %time, ptr %time, i64 0, i32 1
+  %ns = load i64, ptr %ns.at
+  %s.ns = mul i64 %s, 1000000000
+  %all = add i64 %s.ns, %ns
+  ret i64 %all
+}
+
+; after a loop on some threads: whether the next ones run on one
+define internal void @judge(ptr %loop, i64 %threads, i64 %start) nounwind {
+  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
+  %began = load atomic i64, ptr %began.at monotonic, align 8
+  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  %ended = load i64, ptr %ended.at
+  %delay = sub i64 %began, %start
+  %own = sub i64 %ended, %start
+  %others = sub i64 %threads, 1
+  %rest = mul i64 %own, %others
+  %limit = add i64 %rest, SLACK
+  %is.late = icmp sgt i64 %delay, %limit
+  %before.at = getelementptr %state, ptr @state, i64 0, i32 4
+  %before = load atomic i64, ptr %before.at monotonic, align 8
+  %twice = shl i64 %before, 1
+  %more = call i64 @llvm.smax.i64(i64 %twice, i64 4)
+  %most = call i64 @llvm.smin.i64(i64 %more, i64 MOST_ALONE)
+  %less = lshr i64 %before, 1
+  %next = select i1 %is.late, i64 %most, i64 %less
+  store atomic i64 %next, ptr %before.at monotonic, align 8
+  %alone.at = getelementptr %state, ptr @state, i64 0, i32 3
+  %alone = select i1 %is.late, i64 %most, i64 0
+  store atomic i64 %alone, ptr %alone.at monotonic, align 8
+  ret void
+}
 
 define ptr @tnp_parallel_state() nounwind {
   ret ptr @state
@@ -104,7 +156,20 @@ share:
   %threads.0 = call i64 @llvm.smin.i64(i64 %fair, i64 %limit.64)
   %threads = call i64 @llvm.smin.i64(i64 %threads.0, i64 %parts)
   %one = icmp sle i64 %threads, 1
-  br i1 %one, label %leave.serial, label %fork
+  br i1 %one, label %leave.serial, label %wait
+
+wait:
+  %alone.at = getelementptr %state, ptr @state, i64 0, i32 3
+  %alone.now = load atomic i64, ptr %alone.at monotonic, align 8
+  %were.late = icmp sgt i64 %alone.now, 0
+  %is.short = icmp slt i64 %parts, LONG_LOOP
+  %goes.alone = and i1 %were.late, %is.short
+  br i1 %goes.alone, label %count, label %fork
+
+count:
+  %fewer = sub i64 %alone.now, 1
+  store atomic i64 %fewer, ptr %alone.at monotonic, align 8
+  br label %leave.serial
 
 fork:
   store ptr %body, ptr %loop
@@ -116,9 +181,15 @@ fork:
   store ptr %runtime, ptr %its.runtime.at
   %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
   store i64 %first, ptr %first.at
+  %start = call i64 @now()
+  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
+  store i64 %start, ptr %began.at
+  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  store i64 %start, ptr %ended.at
   %parallel = load ptr, ptr %runtime
   %threads.32 = trunc i64 %threads to i32
   call void %parallel(ptr @part, ptr %loop, i32 %threads.32, i32 0)
+  call void @judge(ptr %loop, i64 %threads, i64 %start)
   %left = atomicrmw sub ptr %running.at, i64 1 monotonic
   ret void
 
@@ -146,21 +217,31 @@ entry:
   %number = load ptr, ptr %number.at
   %me.32 = call i32 %number()
   %me = sext i32 %me.32 to i64
+  %is.first = icmp eq i64 %me, 0
+  br i1 %is.first, label %share, label %begin.other
+
+begin.other:
+  %began = call i64 @now()
+  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
+  %earlier = atomicrmw max ptr %began.at, i64 %began monotonic
+  br label %share
+
+share:
   %team.at = getelementptr %runtime, ptr %runtime, i64 0, i32 4
   %team = load ptr, ptr %team.at
   %all.32 = call i32 %team()
   %all = sext i32 %all.32 to i64
-  %share = sdiv i64 %n, %all
+  %each = sdiv i64 %n, %all
   %rest = srem i64 %n, %all
-  %before = mul i64 %me, %share
+  %before = mul i64 %me, %each
   %shift = call i64 @llvm.smin.i64(i64 %me, i64 %rest)
   %begin = add i64 %before, %shift
   %longer = icmp slt i64 %me, %rest
   %extra = zext i1 %longer to i64
-  %length = add i64 %share, %extra
+  %length = add i64 %each, %extra
   %end = add i64 %begin, %length
   %some = icmp slt i64 %begin, %end
-  br i1 %some, label %run, label %done
+  br i1 %some, label %run, label %end.part
 
 run:
   %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
@@ -168,6 +249,15 @@ run:
   %from = add i64 %first, %begin
   %to = add i64 %first, %end
   call void %body(ptr %context, i64 %from, i64 %to)
+  br label %end.part
+
+end.part:
+  br i1 %is.first, label %end.first, label %done
+
+end.first:
+  %ended = call i64 @now()
+  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  store i64 %ended, ptr %ended.at
   br label %done
 
 done:
@@ -182,7 +272,13 @@ declare i64 @llvm.smax.i64(i64, i64)
 class _State(ctypes.Structure):
     """``%state`` above."""
 
-    _fields_ = (("threads", ctypes.c_int64), ("running", ctypes.c_int64), ("runtime", ctypes.c_void_p))
+    _fields_ = (
+        ("threads", ctypes.c_int64),
+        ("running", ctypes.c_int64),
+        ("runtime", ctypes.c_void_p),
+        ("alone", ctypes.c_int64),
+        ("alone_before", ctypes.c_int64),
+    )
 
 
 def _initial() -> int:
@@ -249,7 +345,8 @@ def ensure_runtime() -> None:
         if _state is not None and torch_loaded == _torch_seen:
             return
         if _state is None:
-            _compiled = engine.compile_ir(_IR, "tnp_parallel")
+            engine.define_symbol("tnp_clock_gettime", _clock())
+            _compiled = engine.compile_ir(_ir(), "tnp_parallel")
             for name in ("tnp_parallel", "tnp_parallel_from"):
                 engine.define_symbol(name, _compiled.address(name))
             where = ctypes.CFUNCTYPE(ctypes.c_void_p)(_compiled.address("tnp_parallel_state"))()
@@ -261,6 +358,20 @@ def ensure_runtime() -> None:
             _runtimes.append(found)
             _state.runtime = ctypes.addressof(found[0])
         _torch_seen = torch_loaded
+
+
+def _ir() -> str:
+    """The module of parallel loops."""
+    text = _IR.replace("CLOCK,", f"{getattr(time, 'CLOCK_MONOTONIC', 1)},")
+    for name, value in {"SLACK": SLACK, "LONG_LOOP": LONG_LOOP, "MOST_ALONE": MOST_ALONE}.items():
+        text = text.replace(name, str(value))
+    return text
+
+
+def _clock() -> int:
+    """The address of ``clock_gettime``; where there is none, there is no runtime either, and nothing calls it."""
+    found = getattr(ctypes.CDLL(None), "clock_gettime", None) if hasattr(os, "RTLD_NOW") else None
+    return ctypes.cast(found, ctypes.c_void_p).value or 0 if found is not None else 0
 
 
 def _find_runtime() -> tuple[Any, Any] | None:
@@ -327,5 +438,5 @@ def _after_fork_in_child() -> None:
     _forked = True
     if _state is not None:
         _state.threads = 1
-        _state.running = 0
+        _state.running = _state.alone = _state.alone_before = 0
         _state.runtime = None

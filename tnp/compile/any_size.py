@@ -81,9 +81,12 @@ def _traced_for_any_size(
     varying.is_on = True
     try:
         while True:
+            known = len(varying.known_integers)
             captured = traced()
             if varying.at_once or not prologue.relations.symbols:
                 return captured
+            if len(varying.known_integers) > known:
+                continue
             specialized = prologue.relations.specialized()
             if not specialized:
                 break

@@ -1,5 +1,6 @@
 """NumPy's functions that call a function of the user's: they give what they give eagerly, compiled."""
 
+import functools
 import math
 
 import numpy as np
@@ -128,6 +129,8 @@ def test_apply_along_axis():
     compiled(lambda x: np.apply_along_axis(lambda r: np.outer(r, r), 1, x), TABLE.reshape(2, 5, 5))
     compiled(lambda x: np.apply_along_axis(lambda r: r[:2], -2, x), TABLE.reshape(2, 5, 5))
     compiled(lambda x: np.apply_along_axis(lambda r: r > 0.5, 0, x), X)
+    compiled(lambda x, y: np.apply_along_axis(functools.partial(np.interp, y, y), 1, x), TABLE.T[:, :5], np.arange(5.0))
+    compiled(lambda x, k: np.apply_along_axis(functools.partial(lambda r, by: r * by, by=k), 1, x), TABLE, 2.0)
 
 
 def test_fromiter():

@@ -104,10 +104,10 @@ class _Interpreter:
                 self.repeat(item)
 
     def loop(self, x):
-        first, last = (int(self.value(n)) for n in (x.first, x.last))
-        assert bool(self.value(x.some)) == (first < last if x.step > 0 else last < first)
+        first, last, step = (int(self.value(n)) for n in (x.first, x.last, x.step))
+        assert bool(self.value(x.some)) == (first < last if x.ascends else last < first)
         try:
-            for i in range(first, last, x.step):
+            for i in range(first, last, step):
                 self.values[x.variable] = i
                 self.block(x.body)
         except _Break:

@@ -81,7 +81,7 @@ class TracedRange:
 
 
 class Iterations:
-    """``item(i)`` for i in ``range(start, stop, step)``."""
+    """``item(i)`` for i in ``range(start, stop, step)``. A step that is known only when the program runs is positive."""
 
     def __init__(self, start: Count, stop: Count, step: Count, item: Callable[[Any], Any]) -> None:
         self.start, self.stop, self.step, self.item = start, stop, step, item
@@ -112,6 +112,11 @@ class Iterations:
     def known(self) -> bool:
         return all(map(is_known, (self.start, self.stop, self.step)))
 
+    def count(self) -> Count:
+        """How many iterations there are, or a negative number if there are none."""
+        span = self.stop - self.start
+        return span if type(self.step) is int and self.step == 1 else -(-span // self.step)
+
     def length(self) -> int | None:
         """How many iterations there are in this call; ``None`` if that is known only when the program runs."""
         if not self.known:
@@ -132,22 +137,24 @@ class Iterations:
 
     def interval(self) -> tuple[int | None, int | None]:
         """The least and the largest position, as far as they are known."""
-        if type(self.step) is not int or self.step == 0:
+        if type(self.step) is int and self.step == 0:
             return None, None
-        if type(self.start) is int and type(self.stop) is int and (found := range(self.start, self.stop, self.step)):
+        bounds = (self.start, self.stop, self.step)
+        if all(type(x) is int for x in bounds) and (found := range(self.start, self.stop, self.step)):
             return min(found[0], found[-1]), max(found[0], found[-1])
         (first_low, first_high), (stop_low, stop_high) = (
             intervals.bounds(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop)
         )
-        if self.step > 0:
+        if type(self.step) is not int or self.step > 0:
             return first_low, None if stop_high is None else stop_high - 1
         return None if stop_low is None else stop_low + 1, first_high
 
     def begins(self) -> bool:
         """Whether there is a first iteration, which the trace depends on from now on. The bounds are known."""
-        if self.step == 0:
+        if type(self.step) is int and self.step == 0:
             raise ValueError("range() arg 3 must not be zero")
-        return bool(self.start < self.stop if self.step > 0 else self.start > self.stop)
+        ascends = type(self.step) is not int or self.step > 0
+        return bool(self.start < self.stop if ascends else self.start > self.stop)
 
     def behind_first(self) -> Iterations:
         """The same without the first iteration."""
@@ -201,7 +208,8 @@ def iterations_of(x: Any) -> Iterations | None:
         made.over = ((x, made.stop),)
         return made
     if kind is range or kind is TracedRange:
-        return Iterations(x.start, x.stop, x.step, lambda i: i)
+        made = Iterations(x.start, x.stop, x.step, lambda i: i)
+        return made if type(x.step) is int or _is_positive(x.step) else _from_zero(made)
     if (kind is list or kind is tuple) and is_repeated(x):
         item = x[0]
         return Iterations(0, len(x), 1, lambda i: item)
@@ -220,8 +228,20 @@ def _counted_from_zero(x: Any) -> Iterations | None:
         return None
     if type(iterations.start) is int and type(iterations.step) is int and (iterations.start, iterations.step) == (0, 1):
         return iterations
-    n = iterations.indices() if iterations.constant else None
-    return None if n is None else Iterations(0, len(n), 1, lambda i: iterations.item(n.start + i * n.step))
+    return _from_zero(iterations)
+
+
+def _from_zero(x: Iterations) -> Iterations:
+    """The same with positions 0, 1, …"""
+    count = len(x.indices()) if x.constant else x.count()
+    return Iterations(0, count, 1, lambda i: x.item(x.start + i * x.step))
+
+
+def _is_positive(step: Any) -> bool:
+    """Whether a step is positive, on which the trace depends from now on."""
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    return bool(step > 0)
 
 
 def _integer(x: Any) -> Any:

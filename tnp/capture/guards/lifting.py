@@ -235,9 +235,15 @@ class Inputs:
         if self._constant_numbers or (kind is int and value.bit_length() > 1023):
             self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
             return value
+        varying = self.prologue.varying
+        varies = kind is int and varying.varies(source.description, value)
+        if not varies and varying.is_known(source.description):
+            self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
+            return value
         proxy = NumberProxy(self.name_of(source), kind, value)
-        if kind is int and self.prologue.varying.varies(source.description, value):
+        if varies:
             self.prologue.relations.adopt(proxy, source.expression, None)
+        if kind is int:
             self.dimensions[proxy.name] = source.description, None
         self._add(proxy, source)
         if source.description.startswith(("global ", "closure variable ")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from tnp.capture.guards.lifting import Inputs
@@ -27,41 +27,51 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
 
     Of a trace that was ``given_up``, those are left out that are not known to be computed from other numbers.
     """
-    producers = dict(trace.number_definitions)
+    numbers = [n for n in numbers if n.relations is None]  # what holds of symbolic sizes has been noted
+    origins = _Origins(trace, inputs) if numbers else None
+    for number in numbers:
+        assert origins is not None
+        if given_up and not origins.is_known(number):
+            continue
+        inputs.number_guard(origins.expression(number), origins.describe(number), number)
+        if number.python_type is int:
+            _note_length(origins.roots(number), inputs)
+    inputs.prologue.guard_relations()
 
-    def collect(bsyms: Any) -> None:
+
+class _Origins:
+    """How the numbers of a trace are computed from its inputs."""
+
+    def __init__(self, trace: Trace, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.expressions = dict(inputs.expressions)
+        #: by the name of a number, the operation that makes it
+        self.producers = dict(trace.number_definitions)
+        self._collect([*trace.bound_symbols, *trace.asked_numbers])
+
+    def _collect(self, bsyms: Iterable[BoundSymbol]) -> None:
         for b in bsyms:
-            collect(b.subsymbols)
+            self._collect(b.subsymbols)
             for body in bodies_of(b):
-                collect(body.bound_symbols)
+                self._collect(body.bound_symbols)
             for p in b.flat_outputs:
                 if isinstance(p, NumberProxy):
-                    producers.setdefault(p.name, b)
+                    self.producers.setdefault(p.name, b)
 
-    if numbers:
-        collect([*trace.bound_symbols, *trace.asked_numbers])
-    expressions = dict(inputs.expressions)
-
-    def describe(x: Any, depth: int = DESCRIBED) -> str:
-        if not isinstance(x, Proxy) or x.name in inputs.expressions:
+    def describe(self, x: Any, depth: int = DESCRIBED) -> str:
+        """What messages say of a number."""
+        if not isinstance(x, Proxy) or x.name in self.inputs.expressions:
             return x.name if isinstance(x, Proxy) else str(x)
-        b = producers[x.name]
-        return f"{b.sym.name}({', '.join(describe(a, depth - 1) for a in b.args) if depth else '...'})"
+        b = self.producers[x.name]
+        return f"{b.sym.name}({', '.join(self.describe(a, depth - 1) for a in b.args) if depth else '...'})"
 
-    def unwritten(x: Any) -> bool:
-        return isinstance(x, Proxy) and x.name not in expressions
-
-    def written(x: Any) -> str:
-        if isinstance(x, Proxy):
-            return expressions[x.name]
-        return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
-
-    def expression(number: NumberProxy) -> str:
+    def expression(self, number: NumberProxy) -> str:
+        """A number as Python over the prologue's names."""
         left: list[Any] = [number]  # no recursion: loops make long chains of numbers
         while left:
             x = left[-1]
-            b = producers[x.name] if unwritten(x) else None
-            parts = [] if b is None else [a for a in b.args if unwritten(a)]
+            b = self.producers[x.name] if self._is_unwritten(x) else None
+            parts = [] if b is None else [a for a in b.args if self._is_unwritten(a)]
             if parts:
                 left += parts
                 continue
@@ -69,29 +79,48 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
             if b is not None:
                 function = _number_function(b)
                 assert function is not None
-                name = inputs.prologue.constant(function, "number")
-                text = f"{name}({', '.join(map(written, b.args))})"
-                expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
-        return expressions[number.name]
+                name = self.inputs.prologue.constant(function, "number")
+                text = f"{name}({', '.join(map(self._written, b.args))})"
+                self.expressions[x.name] = self.inputs.prologue.let(Source(text, x.name)).expression
+        return self.expressions[number.name]
 
-    def is_known(number: NumberProxy) -> bool:
+    def _is_unwritten(self, x: Any) -> bool:
+        return isinstance(x, Proxy) and x.name not in self.expressions
+
+    def _written(self, x: Any) -> str:
+        if isinstance(x, Proxy):
+            return self.expressions[x.name]
+        return self.inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
+
+    def is_known(self, number: NumberProxy) -> bool:
+        """Whether a number is computed from inputs that are numbers."""
+        made = [b for x in self._behind(number) if x not in self.inputs.expressions for b in [self.producers.get(x)]]
+        return all(b is not None and _number_function(b) is not None for b in made)
+
+    def roots(self, number: NumberProxy) -> set[str]:
+        """The inputs that a number is computed from."""
+        return {x for x in self._behind(number) if x in self.inputs.expressions}
+
+    def _behind(self, number: NumberProxy) -> set[str]:
+        """The names of what a number is computed from, its own among them."""
         left: list[Any] = [number]
         seen: set[str] = set()
         while left:
             x = left.pop()
-            if not unwritten(x) or x.name in seen:
-                continue
-            seen.add(x.name)
-            b = producers.get(x.name)
-            if b is None or _number_function(b) is None:
-                return False
-            left += b.args
-        return True
+            if isinstance(x, Proxy) and x.name not in seen:
+                seen.add(x.name)
+                b = None if x.name in self.inputs.expressions else self.producers.get(x.name)
+                left += () if b is None else b.args
+        return seen
 
-    numbers = [n for n in numbers if n.relations is None]  # what holds of symbolic sizes has been noted
-    for number in filter(is_known, numbers) if given_up else numbers:
-        inputs.number_guard(expression(number), describe(number), number)
-    inputs.prologue.guard_relations()
+
+def _note_length(names: set[str], inputs: Inputs) -> None:
+    """Has the program for any size know the integers of which, and of symbols, an integer is computed that the program depends on. Then that
+    is computed of symbols alone."""
+    symbols = {n.name for n in inputs.prologue.relations.symbols}
+    if names & symbols:
+        integers = [inputs.dimensions[n][0] for n in names - symbols if n in inputs.dimensions]
+        inputs.prologue.varying.known_integers.update(integers)
 
 
 def _number_function(b: BoundSymbol) -> Callable[..., Any] | None:

@@ -107,6 +107,8 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
+        #: integers that decide a length together with symbols, and have not varied: they are known in programs for any size
+        self.known_integers: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}
@@ -143,6 +145,10 @@ class VaryingValues:
         """Whether an integer, which is called ``number``, is a symbol in the present trace; notes its value."""
         differs = self._first.get((int, number), value) != value
         return self._may_vary((int, number), value, differs, self.is_on, self.at_once)
+
+    def is_known(self, number: str) -> bool:
+        """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
+        return self.is_on and number in self.known_integers
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its

@@ -112,6 +112,7 @@ def _check_leaves(operation: str, body: Body, carried: int) -> None:
 def for_loop(start: Any, stop: Any, step: Any, body: Body, /, *inits: Any) -> tuple[Proxy, ...]:
     """``for i in range(start, stop, step)``. The body's arguments are ``i`` and the carried values; its results are the
     carried values of the next iteration, and maybe one more, a condition on which the loop ends (``break``).
+    A step that is known only when the program runs is positive.
 
     Raises ``ValueError`` or ``TypeError`` if a carried value would change its metadata.
     """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -211,10 +212,13 @@ def _filled(call: Callable[[Any], Any], first: Sequence[Any], dtypes: list[np.dt
 
 def _apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """``np.apply_along_axis`` of a function that is traced, or that the language defines."""
-    if is_followed(getattr(func1d, "__func__", func1d)):
+    called = func1d
+    while type(called) is functools.partial:
+        called = called.func
+    if is_followed(getattr(called, "__func__", called)):
         return _along_axis(func1d, axis, arr, *args, **kwargs)
     tracer = active.current()
-    symbol = lnp.symbol_of(func1d) if not tracer.regions else None
+    symbol = lnp.symbol_of(called) if not tracer.regions else None
     if symbol is not None:
         start = len(tracer.trace.statements)
         try:

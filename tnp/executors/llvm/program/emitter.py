@@ -154,23 +154,23 @@ class Emitter(Writer):
                     self.block(x.body)
             return
         code = self.code
-        first, last, some = map(self.operand, x.operands)
+        first, last, some, step = map(self.operand, x.operands)
         head, done = code.label("for"), code.label("done")
         if x in self.polls.announces and x not in self.polls.stretches:
-            low, high = (first, last) if x.step > 0 else (last, first)
+            low, high = (first, last) if x.ascends else (last, first)
             distance = code.op(f"sub i64 {high}, {low}")
             if some != "true":
                 distance = code.op(f"select i1 {some}, i64 {distance}, i64 0")
             self._count(self._work_over(x, distance))
         if x in self.polls.stretches:
-            self._in_stretches(x, first, last, some, done)
+            self._in_stretches(x, first, last, step, some, done)
         else:
             before = code.current
             code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
-            self.rounds(x, head, first, before, last, done, done)
+            self.rounds(x, head, first, before, last, step, done, done)
         code.block(done)
 
-    def rounds(self, x: Loop, head: str, first: str, before: str, last: str, done: str, leave: str) -> str:
+    def rounds(self, x: Loop, head: str, first: str, before: str, last: str, step: str, done: str, leave: str) -> str:
         """Writes the blocks of a loop, from ``head`` to the branch back; returns the variable's next value. ``before`` is the block that
         leads to ``head``, ``done`` the one behind the last iteration, ``leave`` the target of the user's ``break``."""
         code = self.code
@@ -182,9 +182,9 @@ class Emitter(Writer):
             self.block(x.body)
         if x in self.polls.counts:
             self._poll_after(self.polls.counts[x])
-        following = code.op(f"add nsw i64 {variable}, {x.step}")
+        following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
-        more = code.op(f"icmp {'slt' if x.step > 0 else 'sgt'} i64 {following}, {last}")
+        more = code.op(f"icmp {'slt' if x.ascends else 'sgt'} i64 {following}, {last}")
         self.module.few += x.few
         hint = f", !llvm.loop !{_HINTS + self.module.few}" if x.few else ""
         code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
@@ -199,9 +199,9 @@ class Emitter(Writer):
             if not x.of_elements:
                 self.exits.pop()
 
-    def _in_stretches(self, x: Loop, first: str, last: str, some: str, done: str) -> None:
+    def _in_stretches(self, x: Loop, first: str, last: str, step: str, some: str, done: str) -> None:
         """A loop of some iterations at a time; between them it polls."""
-        code, step = self.code, x.step * self.polls.stretches[x]
+        code, way = self.code, self.operand(x.step * self.polls.stretches[x])
         stretch, head, between = code.label("stretch"), code.label("for"), code.label("between")
         again, before = code.label("again"), code.current
         code.line(f"br label %{stretch}" if some == "true" else f"br i1 {some}, label %{stretch}, label %{done}")
@@ -209,16 +209,16 @@ class Emitter(Writer):
         at = len(code.lines)
         begin = code.temp("from")
         code.line("")
-        left = code.op(f"sub i64 {last}, {begin}" if step > 0 else f"sub i64 {begin}, {last}")
+        left = code.op(f"sub i64 {last}, {begin}" if x.ascends else f"sub i64 {begin}, {last}")
         if x in self.polls.announces:
             self._count(self._work_over(x, left))
-        far = code.op(f"icmp ugt i64 {left}, {abs(step)}")
-        until = code.op(f"select i1 {far}, i64 {code.op(f'add i64 {begin}, {step}')}, i64 {last}")
+        far = code.op(f"icmp ugt i64 {left}, {way if x.ascends else code.op(f'sub i64 0, {way}')}")
+        until = code.op(f"select i1 {far}, i64 {code.op(f'add i64 {begin}, {way}')}, i64 {last}")
         code.line(f"br label %{head}")
-        following = self.rounds(x, head, begin, stretch, until, between, done)
+        following = self.rounds(x, head, begin, stretch, until, step, between, done)
         code.lines[at] = f"  {begin} = phi i64 [ {first}, %{before} ], [ {following}, %{again} ]"
         code.block(between)
-        goes_on, ask = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}"), code.label("ask")
+        goes_on, ask = code.op(f"icmp {'slt' if x.ascends else 'sgt'} i64 {following}, {last}"), code.label("ask")
         code.line(f"br i1 {goes_on}, label %{ask}, label %{done}")
         code.block(ask)
         self._ask(again)

@@ -306,14 +306,12 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     body: Body = b.args[3]
     index, *args = body.args
     assert isinstance(index, NumberProxy)
-    if by.known is None or not by.known:
-        raise Refused("a loop by a number of the program")
-    step = by.known
-    if abs(step) >= FAR:
+    if by.known is not None and (not by.known or abs(by.known) >= FAR):
         raise Refused("a step beyond which the index may not fit")
+    step = by if by.known is not None else _positive(p, by)
     carried = Carried(p, b, args, b.args[4:])
     strips = _strips(p, b, carried) if trips_of(start, stop, step) >= MANY else None
-    if step != 1:
+    if step.known != 1:
         start, stop = _near(p, start), _near(p, stop)
     if strips is None:
         _iterations(p, carried, body, start, stop, step)
@@ -353,23 +351,30 @@ def _strip(p: Program, strips: Strips, begin: Int, body: Body, carried: Carried)
     p.scopes.pop()
 
 
-def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
+def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: Int) -> None:
     """The loop itself."""
     index = body.args[0]
-    ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
+    ascends = step.low > 0
+    ahead = p.less(start, stop) if ascends else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
         p.begin_only_if(ahead)  # a loop without iterations leaves the caller's own array
-    low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
+    low, high = (start.low, stop.high - 1) if ascends else (stop.low + 1, start.high)
     with p.counted(start, stop, step, ahead, iterations=p.strips is None) as variable, p.scope():
         # Not Int.of: a loop of one iteration is a loop as well, and the bounds of an empty one make no sense.
-        atom = Atom(variable, low, max(low, high), p.most(stop - 1 if step > 0 else start))
+        atom = Atom(variable, low, max(low, high), p.most(stop - 1 if ascends else start))
         value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
-        if abs(step) == 1 and len(body.results) == len(carried.args):
-            p.iterations[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
+        if step.known in (1, -1) and len(body.results) == len(carried.args):
+            p.iterations[atom] = (start, stop - 1) if ascends else (stop + 1, start)
         else:
             p.is_unconditional = False
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)})
         p.is_unconditional = is_unconditional
+
+
+def _positive(p: Program, x: Int) -> Int:
+    """A step that the program computes: the trace is for positive ones (see ``prims.for_loop``)."""
+    p.check(p.code.both(p.code.compare("sge", x, 1), p.code.compare("sle", x, FAR)), None)
+    return Int.of(Atom(p.code.whole("add", x, 0), max(x.low, 1), min(x.high, FAR)))
 
 
 def _near(p: Program, x: Int) -> Int:

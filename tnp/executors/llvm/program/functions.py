@@ -23,7 +23,7 @@ __all__ = ["written"]
 
 #: words that a loop's threads share: the counter of iterations taken, what has happened, threads at work, how many iterations
 #: there are, the first value of the variable; and what the loop uses from outside
-_COUNTER, _HAPPENED, _ACTIVE, _COUNT, _FIRST, _CAPTURES = range(6)
+_COUNTER, _HAPPENED, _ACTIVE, _COUNT, _FIRST, _STEP, _CAPTURES = range(7)
 
 #: asks in a loop's function
 _POLLED = "call i1 @stopped(ptr %happened)"
@@ -130,7 +130,7 @@ class _Main(Emitter):
     def _in_parallel(self, x: Loop) -> None:
         """Calls the function of a loop on all threads."""
         code, function = self.code, _OfLoop(self.module, x)
-        first, last, some = map(self.operand, x.operands)
+        first, last, some, step = map(self.operand, x.operands)
         name = f"{self.module.name}_loop{len(self.module.functions)}"
         self.module.functions.append(function.text(name))
         captured = [part for r in x.parallel.captures for part in _parts(r, self.values[r])]
@@ -139,11 +139,14 @@ class _Main(Emitter):
         if some != "true":
             code.line(f"br i1 {some}, label %{head}, label %{done}")
             code.block(head)
-        above, below = (last, first) if x.step > 0 else (first, last)
-        count, by = code.op(f"sub i64 {above}, {below}"), abs(x.step)
-        if by != 1:
-            count = code.op(f"udiv i64 {code.op(f'add i64 {count}, {by - 1}')}, {by}")
-        for k, (type_, value) in enumerate([*[("i64", "0")] * _COUNT, ("i64", count), ("i64", first), *captured]):
+        above, below = (last, first) if x.ascends else (first, last)
+        count, by = code.op(f"sub i64 {above}, {below}"), x.step if x.ascends else -x.step
+        if by.known != 1:
+            up = code.op(f"add i64 {count}, {self.operand(by - 1)}")
+            count = code.op(f"udiv i64 {up}, {self.operand(by)}")
+        for k, (type_, value) in enumerate(
+            [*[("i64", "0")] * _COUNT, ("i64", count), ("i64", first), ("i64", step), *captured]
+        ):
             code.line(f"store {type_} {value}, ptr {code.op(f'getelementptr i64, ptr {shared}, i64 {k}')}")
         grain = max(1, math.ceil(target.GRAIN_IN_LOOPS / max(x.work, 1)))
         code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
@@ -203,7 +206,7 @@ class _OfLoop(Emitter):
         code, entry, x = self.code, self.entry, self.of
         entry.lines += ["  %outcome = alloca i64", "  store i64 0, ptr %outcome"]
         code.line(f"%happened = getelementptr i64, ptr %its, i64 {_HAPPENED}")
-        count, start = self._word(_COUNT, "i64"), self._word(_FIRST, "i64")
+        count, start, step = (self._word(k, "i64") for k in (_COUNT, _FIRST, _STEP))
         self._load_captures()
         lacking, raws = self.allocate(x.parallel.arrays)
         if self.may_stop:
@@ -223,10 +226,10 @@ class _OfLoop(Emitter):
         taken = code.op(f"atomicrmw add ptr %its, i64 {chunk} monotonic")
         self.leave_unless(code.op(f"icmp slt i64 {taken}, {count}"), "end")
         until = code.op(f"call i64 @llvm.umin.i64(i64 {code.op(f'add i64 {taken}, {chunk}')}, i64 {count})")
-        begin, stop = (code.op(f"add i64 {start}, {code.op(f'mul i64 {i}, {x.step}')}") for i in (taken, until))
+        begin, stop = (code.op(f"add i64 {start}, {code.op(f'mul i64 {i}, {step}')}") for i in (taken, until))
         head, before = code.label("for"), code.current
         code.line(f"br label %{head}")
-        self.rounds(x, head, begin, before, stop, "take", "take")
+        self.rounds(x, head, begin, before, stop, step, "take", "take")
         self._finish(bool(lacking), raws)
         lines = "\n".join([*entry.lines, "  br label %start", "start:", *code.lines])
         return f"define internal void @{name}(ptr %its, i64 %its.0, i64 %its.1) #0 {{\nentry:\n{lines}\n}}"

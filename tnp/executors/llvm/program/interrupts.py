@@ -147,5 +147,5 @@ def _visit(polls: Polls, durations: _Durations, x: _AnyLoop, *, counts: bool, cu
 
 def _announce(polls: Polls, x: Loop, work: float) -> None:
     # An iteration that takes longer than is polled for counts as that: a shift by 64 bits and more is undefined.
-    work = min(work / abs(x.step), target.POLL_INSTRUCTIONS)
+    work = min(work / x.least_step, target.POLL_INSTRUCTIONS)
     polls.announces[x] = max(0, round(math.log2(max(work, 1))))

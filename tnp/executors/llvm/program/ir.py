@@ -145,12 +145,13 @@ class Instruction:
 
 @dataclass(eq=False)
 class Loop:
-    """``for variable in range(first, last, step)``. ``some`` is the bool whether it has iterations."""
+    """``for variable in range(first, last, step)``, where it is known whether ``step`` is positive. ``some`` is the bool whether it has
+    iterations."""
 
     variable: LoopVariable
     first: Int
     last: Int
-    step: int
+    step: Int
     some: Operand
     #: about how many iterations it has; at most, infinite if that is anybody's guess; and surely at most
     trips: float
@@ -170,7 +171,16 @@ class Loop:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        return self.first, self.last, self.some
+        return self.first, self.last, self.some, self.step
+
+    @property
+    def ascends(self) -> bool:
+        return self.step.low > 0
+
+    @property
+    def least_step(self) -> int:
+        """How far one iteration is from the next, at least."""
+        return min(abs(self.step.low), abs(self.step.high))
 
 
 @dataclass(eq=False)

@@ -241,12 +241,12 @@ class Program(IntegerCode):
             return
         few = reduces and (begin.known is None or end.known is None)
         some = self.less(begin, end) if maybe_empty else TRUE
-        with self.counted(begin, end, 1, some, few=few, of_elements=True) as variable, self.scope():
+        with self.counted(begin, end, Int(1), some, few=few, of_elements=True) as variable, self.scope():
             yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1), self.most(end - 1)))
 
     @contextmanager
     def counted(
-        self, first: Int, last: Int, step: int, some: Operand, *, iterations: bool = False, of_elements: bool = False,
+        self, first: Int, last: Int, step: Int, some: Operand, *, iterations: bool = False, of_elements: bool = False,
         few: bool = False,
     ) -> Iterator[LoopVariable]:  # fmt: skip
         """A loop; gives its variable. ``iterations``: it is a loop of the user's. Of one that sums up ``few`` elements or many, two vectors

@@ -77,21 +77,21 @@ class Parts:
     may_fail: bool = False
 
 
-def trips_of(begin: Int, end: Int, step: int = 1) -> float:
+def trips_of(begin: Int, end: Int, step: Int) -> float:
     """About how many iterations a loop has."""
-    distance = (end - begin) if step > 0 else (begin - end)
+    distance = (end - begin) if step.low > 0 else (begin - end)
     low, high = max(0, distance.low), max(0, distance.high)
     if high > 2**40:
         return UNKNOWN_TRIPS
     if not _is_of_loops(distance):
         return min(high, READ_TRIPS)
-    return max(1.0, (low + high) / 2 / abs(step))
+    return max(1.0, (low + high) / 2 / min(abs(step.low), abs(step.high)))
 
 
-def most_of(begin: Int, end: Int, step: int = 1) -> tuple[float, float]:
+def most_of(begin: Int, end: Int, step: Int) -> tuple[float, float]:
     """How many iterations a loop has at most: about, infinite if that is anybody's guess, and surely."""
-    distance = end - begin if step > 0 else begin - end
-    bound = max(0, distance.high) / abs(step)
+    distance = end - begin if step.low > 0 else begin - end
+    bound = max(0, distance.high) / min(abs(step.low), abs(step.high))
     return bound if _is_of_loops(distance) or distance.high <= FEW_TRIPS else math.inf, bound
 
 
@@ -292,7 +292,7 @@ def _gap(found: Sequence[tuple[Int, int, bool]], loop: Loop, is_outside: Callabl
         split.append((Int(offset.constant, fixed), Int(0, varying), size, stores))
     if len(factors) != 1:
         return False
-    gap = abs(factors.pop() * loop.step)
+    gap = abs(factors.pop()) * loop.least_step
     for fixed_a, varying_a, size_a, stores in split:
         for fixed_b, varying_b, size_b, _ in split if stores else ():
             apart = fixed_a - fixed_b

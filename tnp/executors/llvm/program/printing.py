@@ -36,7 +36,7 @@ def _item(item: Item, indent: str) -> Iterator[str]:
         if item.op != "nothing":
             yield indent + _instruction(item)
     elif isinstance(item, Loop):
-        step = f" by {item.step}" if item.step != 1 else ""
+        step = f" by {item.step}" if item.step.known != 1 else ""
         unless = f" if {item.some}" if item.some != TRUE else ""
         threads = " parallel" if item.parallel is not None else ""
         yield f"{indent}for {item.variable} in {item.first}..{item.last}{step}{threads}{unless}"

@@ -63,12 +63,22 @@ class Sizes(IntegerCode):
             return getattr(self, operation)(*values)
         if operation == "mul":
             return values[0] * values[1]
-        if operation not in ("floor_divide", "remainder") or values[0].low < 0 or values[1].low < 1:
+        if operation not in ("floor_divide", "remainder") or values[1].low < 1:
             raise Refused(f"a size that is the {operation} of others")
         a, b = values
+        if a.low < 0:
+            quotient = self._floor_divide(a, b)
+            return quotient if operation == "floor_divide" else a - quotient * b
         if operation == "remainder":
             return Int.of(Size(self.code.whole("urem", a, b), 0, min(a.high, b.high - 1)))
         return Int.of(Size(self.code.whole("udiv", a, b), a.low // b.high, a.high // b.low, a))
+
+    def _floor_divide(self, a: Int, b: Int) -> Int:
+        """The quotient by a positive number, rounded down. That of a negative ``a`` is ``~(~a // b)``."""
+        code = self.code
+        sign = code.whole("ashr", a, 63)
+        quotient = code.whole("xor", code.whole("udiv", code.whole("xor", a, sign), b), sign)
+        return Int.of(Size(quotient, min(a.low // b.low, a.low // b.high), max(a.high // b.low, a.high // b.high)))
 
     def is_too_large(self, size: Int, most: int) -> Operand:
         """The bool whether a number of bytes is more than ``most``: products of sizes may not fit 64 bits."""

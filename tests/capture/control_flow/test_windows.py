@@ -1,0 +1,156 @@
+"""Loops over windows of a signal, of which the caller gives the length and the step: native, one program for all sizes."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.eager_checks import compiled_whole
+from tnp.testing import assert_same
+
+
+def signal(n, seed=0):
+    return np.random.default_rng(seed).normal(size=n)
+
+
+def means(x, width=8, step=4):
+    out = np.zeros(len(x))
+    for i in range(0, len(x) - width + 1, step):
+        out[i] = x[i : i + width].mean()
+    return out
+
+
+def rows_of_a_list(x, width=8, step=4):
+    out = []
+    for i in range(0, len(x) - width + 1, step):
+        window = x[i : i + width]
+        out.append([window.mean(), window.std(), window.max() - window.min()])
+    return np.array(out)
+
+
+def rows_of_an_array(x, width=8, step=4):
+    out = np.zeros(((len(x) - width) // step + 1, 2))
+    for k, i in enumerate(range(0, len(x) - width + 1, step)):
+        window = x[i : i + width]
+        out[k] = window.min(), window.max()
+    return out
+
+
+def root_mean_squares(x, frame=16, hop=8):
+    count = 1 + (len(x) - frame) // hop
+    out = np.empty(count)
+    for k in range(count):
+        out[k] = np.sqrt(np.mean(x[k * hop : k * hop + frame] ** 2))
+    return out
+
+
+def crossings(x, frame=16, hop=8):
+    return np.array([np.sum(np.abs(np.diff(np.sign(x[i : i + frame])))) for i in range(0, len(x) - frame, hop)])
+
+
+def added(x, width=16, hop=8):
+    window, out = np.hanning(width), np.zeros(len(x))
+    for s in range(0, len(x) - width + 1, hop):
+        out[s : s + width] += window * x[s : s + width]
+    return out
+
+
+def two_ranges(x, hop=5):
+    out = np.zeros(len(x))
+    for a, b in zip(range(0, len(x) - hop, hop), range(hop, len(x), hop)):
+        out[a:b] = x[a:b].mean()
+    return out
+
+
+def downwards(x, step=-2):
+    out = []
+    for i in range(len(x) - 1, 0, step):
+        out.append(x[i] - x[i - 1])
+    return np.array(out)
+
+
+def downwards_by(x, by=2):
+    total = 0.0
+    for i in range(len(x) - 1, 0, -by):
+        total = total * 0.9 + x[i]
+    return total
+
+
+def nested(x, by=1):
+    total = 0.0
+    for i in range(3, len(x) - 3, by):
+        for j in range(i - 3, i + 4, by):
+            total += x[i] * x[j]
+    return total
+
+
+def left_at(x, by=3):
+    found = -1
+    for i in range(0, len(x), by):
+        if x[i] > 1.0:
+            found = i
+            break
+    return found
+
+
+WINDOWS = [
+    means, rows_of_a_list, rows_of_an_array, root_mean_squares, crossings, added, two_ranges, downwards, downwards_by, nested, left_at,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", WINDOWS)
+def test_one_program_for_all_sizes(f):
+    jitted = tnp.jit(f)
+    for n in (50, 51, 80, 333, 52):
+        assert_same(jitted(signal(n)), f(signal(n)), rtol=1e-12)
+    assert compiled_whole(jitted)
+    assert tnp.cache_info(jitted).misses <= 2
+
+
+@pytest.mark.parametrize("f", WINDOWS)
+def test_other_widths_and_steps(f):
+    jitted, names = tnp.jit(f), f.__code__.co_varnames[1 : f.__code__.co_argcount]
+    sign = -1 if f is downwards else 1
+    for n, width, step in ((50, 8, 4), (64, 8, 3), (90, 5, 1), (90, 20, 7), (40, 12, 40), (64, 3, 5)):
+        options = dict(zip(names, (width, step * sign))) if len(names) == 2 else {names[0]: step * sign}
+        assert_same(jitted(signal(n), **options), f(signal(n), **options), rtol=1e-12)
+    assert compiled_whole(jitted)
+
+
+@pytest.mark.parametrize("f", [means, downwards, downwards_by, nested])
+def test_a_step_of_zero(f):
+    jitted, name = tnp.jit(f), f.__code__.co_varnames[f.__code__.co_argcount - 1]
+    jitted(signal(50))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="arg 3 must not be zero"):
+            jitted(signal(50), **{name: 0})
+
+
+def test_a_step_of_the_other_sign():
+    jitted = tnp.jit(downwards_by)
+    for by in (2, 3, -2, -3, 2):
+        assert_same(jitted(signal(50), by), downwards_by(signal(50), by), rtol=1e-12)
+
+
+def test_a_long_loop_by_a_step_runs_on_all_threads():
+    def f(x, by):
+        out = np.zeros_like(x)
+        for i in range(0, len(x) - 200, by):
+            out[i] = np.sort(x[i : i + 200])[100] + x[i : i + 200].std()
+        return out
+
+    jitted = tnp.jit(f)
+    for n in (4_000, 5_000):
+        assert_same(jitted(signal(n), 3), f(signal(n), 3), rtol=1e-12)
+    assert compiled_whole(jitted)
+
+
+def test_steps_near_the_ends_of_integers():
+    def f(x, by):
+        total = 0.0
+        for i in range(0, len(x), by):
+            total += x[i]
+        return total
+
+    jitted = tnp.jit(f)
+    for by in (1, 2**31, 2**62, 2**63 - 1, 2**64):
+        assert_same(jitted(signal(50), by), f(signal(50), by), rtol=1e-12)

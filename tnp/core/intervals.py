@@ -62,11 +62,28 @@ class Linear:
         low, high = self._ends()
         products = [number for number, _ in self.terms.values() if _factors(number)]
         if products and len(self.terms) <= MOST_TERMS:
-            lows = [self._ends_without(x) for x in products]
-            highs = [self.times(-1)._ends_without(x) for x in products]
-            low = max((x for x in (low, *lows) if x is not None), default=None)
-            high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
+            low, high = self._narrowed(low, high, [(Linear._ends_without, x) for x in products])
+        limited = [number for number, _ in self.terms.values() if number.most is not None]
+        if limited and len(self.terms) <= MOST_TERMS:
+            low, high = self._narrowed(low, high, [(Linear._ends_at_most, x) for x in limited])
         return low, high
+
+    def _narrowed(self, low: int | None, high: int | None, ways: list[tuple[Any, NumberProxy]]) -> Interval:
+        """The ends, or closer ones that the ``ways`` of replacing a number find."""
+        lows = [least(self, x) for least, x in ways]
+        highs = [least(self.times(-1), x) for least, x in ways]
+        low = max((x for x in (low, *lows) if x is not None), default=None)
+        high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
+        return low, high
+
+    def _ends_at_most(self, number: NumberProxy) -> int | None:
+        """A lower bound that replaces a number by the form that it never exceeds: ``n - i`` is at least 1 for ``i`` in ``range(n)``."""
+        k = self.terms[number.name][1]
+        assert number.most is not None
+        factor, form = number.most
+        if k > 0 or k % factor:
+            return None
+        return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval()[0]
 
     def _ends_without(self, product: NumberProxy) -> int | None:
         """A lower bound that replaces the product ``x * y`` by ``x`` times the least ``y``: it proves that ``x * y - x`` is not negative if
@@ -162,6 +179,7 @@ def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> N
         elif operation == "floor_divide":
             result.low = None if low is None else low // divisor
             result.bound = None if high is None else high // divisor
+            result.most = divisor, forms[0]
 
 
 def note_either(result: NumberProxy, a: Any, b: Any) -> None:

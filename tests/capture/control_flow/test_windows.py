@@ -106,6 +106,55 @@ def test_one_program_for_all_sizes(f):
     assert tnp.cache_info(jitted).misses <= 2
 
 
+def medians(x, k=5):
+    return np.array([np.median(x[i : i + k]) for i in range(len(x) - k + 1)])
+
+
+def smoothed(x, k=2):
+    out = x.copy()
+    for i in range(k, len(x) - k):
+        out[i] = np.median(x[i - k : i + k + 1])
+    return out
+
+
+def spectra(x):
+    frames = []
+    for s in range(0, len(x) - 16 + 1, 8):
+        frames.append(np.abs(np.fft.rfft(x[s : s + 16])))
+    return np.array(frames)
+
+
+def block_spectra(x):
+    out = np.zeros((len(x) // 8, 5))
+    for k in range(len(x) // 8):
+        out[k] = np.abs(np.fft.rfft(x[8 * k : 8 * k + 8]))
+    return out
+
+
+def differences(x):
+    values, places = [], []
+    for i in range(1, len(x)):
+        values.append(x[i] - x[i - 1])
+        places.append(i)
+    return np.array(values), np.array(places)
+
+
+def doubled(x):
+    out = []
+    for v in x:
+        out.append(v * 2)
+    return out
+
+
+@pytest.mark.parametrize("f", [medians, smoothed, spectra, block_spectra, differences, doubled])
+def test_windows_inside_of_the_signal_have_a_known_length(f):
+    jitted = tnp.jit(f)
+    for n in (50, 51, 80, 333, 52):
+        assert_same(jitted(signal(n)), f(signal(n)), rtol=1e-12)
+    assert compiled_whole(jitted)
+    assert tnp.cache_info(jitted).misses <= 2
+
+
 @pytest.mark.parametrize("f", WINDOWS)
 def test_other_widths_and_steps(f):
     jitted, names = tnp.jit(f), f.__code__.co_varnames[1 : f.__code__.co_argcount]

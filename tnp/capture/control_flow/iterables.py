@@ -112,6 +112,12 @@ class Iterations:
     def known(self) -> bool:
         return all(map(is_known, (self.start, self.stop, self.step)))
 
+    @property
+    def is_of_one_length(self) -> bool:
+        """Whether the program is for this number of iterations."""
+        bounds = (self.start, self.stop, self.step)
+        return self.known and not any(type(x) is TracedNumber and symbols.is_symbol(x.proxy) for x in bounds)
+
     def count(self) -> Count:
         """How many iterations there are, or a negative number if there are none."""
         span = self.stop - self.start
@@ -148,6 +154,13 @@ class Iterations:
         if type(self.step) is not int or self.step > 0:
             return first_low, None if stop_high is None else stop_high - 1
         return None if stop_low is None else stop_low + 1, first_high
+
+    def most_index(self) -> tuple[int, intervals.Linear] | None:
+        """A linear form that positions never exceed, with a factor of 1; ``None`` if there is none."""
+        last, less = (self.stop, 1) if type(self.step) is not int or self.step > 0 else (self.start, 0)
+        if type(last) is not TracedNumber or last.proxy.python_type is not int:
+            return None
+        return 1, intervals.linear(last.proxy).plus(intervals.linear(less), -1)
 
     def begins(self) -> bool:
         """Whether there is a first iteration, which the trace depends on from now on. The bounds are known."""

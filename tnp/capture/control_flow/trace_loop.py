@@ -250,6 +250,7 @@ class Loop(Trial):
         proxies = self.storage_proxies()
         low, high = (None, None) if self.iterations is None else self.iterations.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
+        index.most = None if self.iterations is None else self.iterations.most_index()
         region.open()
         for name in self.owned:
             region.lose(self.variables[name].storage)
@@ -341,7 +342,7 @@ class Loop(Trial):
     def check_effects(self, region: Region) -> None:
         for items, added in grown_lists(region):
             is_fixed = id(items) in self.appended or id(items) in region.contents.fixed
-            if self.iterations is None or not self.iterations.known or self.times > 1 or is_fixed:
+            if self.iterations is None or not self.iterations.is_of_one_length or self.times > 1 or is_fixed:
                 self.count_items([items])
                 raise Failure("it changes a list, a dict or an object")
             try:

@@ -15,7 +15,7 @@ from tnp.capture import active
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
-from tnp.capture.guards.varying_values import CountsItems, ReadsVarying
+from tnp.capture.guards.varying_values import ReadsVarying, TracesAgain
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
@@ -94,8 +94,8 @@ def capture_trace(
         try:
             return _captured(function, parameters, call, values, prologue, strict, differentiate, evaluator)
         except ReadsVarying as read:
-            is_about_counted = isinstance(read, CountsItems) or varying.is_counted(read.description)
-            if not is_about_counted or not read.teach(varying):
+            is_to_be_taught = isinstance(read, TracesAgain) or varying.is_counted(read.description)
+            if not is_to_be_taught or not read.teach(varying):
                 raise
         except (Exception, NeedsEager):  # that a length is not known may be the reason
             if varying.has_lengths:
@@ -146,7 +146,7 @@ def _captured(
     try:
         return attempt(asks=True, postpones=True)
     except NeedsEager as needed:
-        if isinstance(needed, CountsItems) or (
+        if isinstance(needed, TracesAgain) or (
             isinstance(needed, ReadsVarying) and prologue.varying.is_counted(needed.description)
         ):
             raise

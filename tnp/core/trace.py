@@ -170,6 +170,11 @@ class Trace:
         if type(bsym.output) is NumberProxy:
             self.number_definitions[bsym.output.name] = bsym
 
+    def open_statements(self) -> Iterator[BoundSymbol]:
+        """The bound symbols of all open scopes, the latest first."""
+        for scope in reversed(self._scopes):
+            yield from reversed(scope)
+
     def push_scope(self) -> list[BoundSymbol]:
         """Bound symbols go to the list returned, until ``pop_scope``."""
         scope: list[BoundSymbol] = []

@@ -92,8 +92,19 @@ def left_at(x, by=3):
     return found
 
 
+def moving_medians(x, width=5, step=1):
+    return np.array([np.median(x[i : i + width]) for i in range(0, len(x) - width + 1, step)])
+
+
+def short_time_spectra(x, width=16, hop=8):
+    out = np.zeros(((len(x) - width) // hop + 1, width // 2 + 1))
+    for k in range(len(out)):
+        out[k] = np.abs(np.fft.rfft(x[k * hop : k * hop + width] * np.hanning(width)))
+    return out
+
+
 WINDOWS = [
-    means, rows_of_a_list, rows_of_an_array, root_mean_squares, crossings, added, two_ranges, downwards, downwards_by, nested, left_at,
+    moving_medians, short_time_spectra, means, rows_of_a_list, rows_of_an_array, root_mean_squares, crossings, added, two_ranges, downwards, downwards_by, nested, left_at,
 ]  # fmt: skip
 
 
@@ -162,6 +173,16 @@ def test_other_widths_and_steps(f):
     for n, width, step in ((50, 8, 4), (64, 8, 3), (90, 5, 1), (90, 20, 7), (40, 12, 40), (64, 3, 5)):
         options = dict(zip(names, (width, step * sign))) if len(names) == 2 else {names[0]: step * sign}
         assert_same(jitted(signal(n), **options), f(signal(n), **options), rtol=1e-12)
+    assert compiled_whole(jitted)
+
+
+def test_a_width_that_a_loop_needs_to_know():
+    """The loop is one operation from the first call on: the program is for that width, and for any once it varies."""
+    jitted = tnp.jit(moving_medians)
+    assert_same(jitted(signal(3_000)), moving_medians(signal(3_000)))
+    assert "the whole for_loop is native" in str(tnp.explain(jitted))
+    for width in (5, 7, 9, 11):
+        assert_same(jitted(signal(500), width), moving_medians(signal(500), width))
     assert compiled_whole(jitted)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import types
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,15 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.core.symbols import LEAST
 
-__all__ = ["CountsItems", "ReadsVarying", "VaryingValues", "is_of_call", "mark_dynamic"]
+__all__ = [
+    "CountsItems",
+    "KnowsIntegers",
+    "ReadsVarying",
+    "TracesAgain",
+    "VaryingValues",
+    "is_of_call",
+    "mark_dynamic",
+]
 
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
@@ -75,7 +83,24 @@ class ReadsVarying(NeedsEager):
         return True
 
 
-class CountsItems(ReadsVarying):
+class TracesAgain(ReadsVarying):
+    """Raised where something is to be taken for something else in all of the program: the whole function is traced again."""
+
+
+class KnowsIntegers(TracesAgain):
+    """Raised where a loop needs a length that integers among the arguments decide. They are known in the next trace."""
+
+    def __init__(self, numbers: Collection[str]) -> None:
+        super().__init__(", ".join(sorted(numbers)))
+        self.numbers = numbers
+
+    def teach(self, varying: VaryingValues) -> bool:
+        known = len(varying.known_integers)
+        varying.known_integers.update(self.numbers)
+        return len(varying.known_integers) > known
+
+
+class CountsItems(TracesAgain):
     """Raised where a loop appends to a list of the program a number of times that depends on values. The function is traced again, with a
     list whose length is known at run time."""
 
@@ -107,7 +132,7 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
-        #: integers that decide a length together with symbols, and have not varied: they are known in programs for any size
+        #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
@@ -148,7 +173,7 @@ class VaryingValues:
 
     def is_known(self, number: str) -> bool:
         """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
-        return self.is_on and number in self.known_integers
+        return number in self.known_integers
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tnp.capture import active
-from tnp.capture.guards.varying_values import CountsItems
+from tnp.capture.guards.varying_values import CountsItems, TracesAgain
 from tnp.capture.speculation.regions import Growing, ListUse, Region, Retrace, Variables
 from tnp.capture.tracing.scalar_kind import condition_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
@@ -213,7 +213,7 @@ class Trial:
                     raise
             except NeedsEager as reason:
                 region.undo()
-                if isinstance(reason, CountsItems):
+                if isinstance(reason, TracesAgain):
                     raise
                 self.learn(reason)
                 if not self._carry_assigned(region):

@@ -17,6 +17,7 @@ from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue
 from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.libraries.numpy.errstate import is_setting
+from tnp.capture.speculation.lengths_of_slices import know_integers_of
 from tnp.capture.suspended import suspended
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import prims, sizes
@@ -122,6 +123,8 @@ class Specializer:
         if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size
             return proxy.known()
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
+        if self.tracer.regions and isinstance(proxy, NumberProxy):
+            know_integers_of(proxy, self.tracer)
         if self.evaluator is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
             raise needed
         if len(self.specialized) >= self.LIMIT:

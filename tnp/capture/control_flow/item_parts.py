@@ -77,6 +77,25 @@ class Part:
                 made.flags[:count] = not before.are_numbers if before.flags is None else before.flags[:count]
         return made
 
+    def repeated(self, values: list[Any], times: Any) -> Part:
+        """The part with memory that has these values so many times."""
+        call = active.current().numpy_function
+        made = self.allocated(len(values), None, 0)
+        for i, x in enumerate(values):
+            made.store(i, x)
+        at = call(np.arange, (times * len(values),), {}) % len(values)
+        assert made.rows is not None
+        flags = None if made.flags is None else made.flags[at]
+        return replace(made, rows=made.rows[at], flags=flags)
+
+    def store_all(self, at: Any, count: Any, other: Part) -> None:
+        """Stores the first ``count`` of another part from a position on."""
+        assert self.rows is not None
+        self.rows[at : at + count] = other.first(count)
+        if self.flags is not None:
+            is_scalar = not other.are_numbers if other.flags is None else other.flags[:count]
+            self.flags[at : at + count] = is_scalar
+
     def store(self, at: Any, x: Any) -> None:
         assert self.rows is not None
         if self.kinds is None:

@@ -145,6 +145,15 @@ class _Rewriter(Transformer):
         places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
         return self._hook("new_list", node, node, *places)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """A list that is written down and repeated, ``[0] * n``, may be one of which the program changes items by position."""
+        self.generic_visit(node)
+        sides = [x for x in (node.left, node.right) if isinstance(x, ast.List) and x.elts]
+        if not isinstance(node.op, ast.Mult) or len(sides) != 1:
+            return node
+        places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
+        return self._hook("new_list", node, node, *places)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """A text that is passed on may be made at each call. One of calls is left: they may change what was written before."""
         is_plain = not any(isinstance(n, _CHANGING) for n in walk(node.values))
@@ -296,6 +305,9 @@ class _Rewriter(Transformer):
         target = node.target
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
+            if isinstance(target.value, ast.Name) and not isinstance(target.slice, (ast.Slice, ast.Tuple)):
+                name = ast.copy_location(ast.Name(target.value.id, ast.Load()), target)
+                target.slice = self._hook("position", target, name, target.slice)
             target.value = self._hook("written", target, target.value)
             return node
         if not isinstance(target, ast.Name) or target.id in self.assigned:
@@ -304,6 +316,8 @@ class _Rewriter(Transformer):
         before = ast.Assign(
             [ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name)
         )
+        if isinstance(node.op, ast.Add):
+            node.value = self._hook("added", node, name, node.value)
         return [ast.copy_location(before, node), node]
 
     def visit_FunctionDef(self, node: Any) -> Any:

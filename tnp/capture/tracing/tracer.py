@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.control_flow import made_lists
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.libraries.base import Library, library_of_function, library_of_value
 from tnp.capture.libraries.numpy.generators import example_of, method_of
@@ -20,7 +21,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
-from tnp.capture.objects.row_list import ListStandIn, RepeatedList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
@@ -45,7 +46,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, languages, prims, sizes, symbols
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, user_stack
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
@@ -434,13 +435,13 @@ class Tracer:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True
 
-    def repeated(self, item: Any, times: TracedNumber) -> Any:
-        """``[item] * times``, of a size; ``NotImplemented`` where the program needs the list itself."""
-        place = next(iter(user_stack()), None)
-        description = f"a list repeated at {place}"
-        if place is None or self.inputs.prologue.varying.is_specialized(description):
-            return NotImplemented
-        return RepeatedList(description, item, times)
+    def repeated(self, items: list[Any], times: Any) -> Any:
+        """``items * times``; ``NotImplemented`` where the program needs to know how often."""
+        return made_lists.repeated(self, items, times)
+
+    def list_of_numbers(self, a: TracedArray, listed: Callable[[], Any]) -> Any:
+        """``a.tolist()``, of an array with dimensions; ``listed()`` gives it where the items are known one by one."""
+        return made_lists.list_of(a, listed, numbers=True)
 
     def assigns(self, owner: Any, name: str) -> None:
         """Called before an attribute of an object gets another value."""

@@ -53,6 +53,7 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 _BY_KEYWORD = Out()
 #: functions that take a sequence of arrays; a list that a loop made counts as one
 _JOINING = (np.concatenate, np.vstack, np.stack)
+_OF_DTYPES = frozenset((np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray))
 _OF_SEQUENCES = frozenset(
     (*_JOINING, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
 )  # fmt: skip
@@ -178,7 +179,8 @@ class NumpyLibrary(Operators, Subscripts):
                 return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
             if function in _OF_SEQUENCES and len(args) == 1 and not kwargs:
                 return args[0].joined(function)
-            args = tuple(a.as_array() if isinstance(a, ListStandIn) else a for a in args)
+            typed = function in _OF_DTYPES and (len(args) > 1 or kwargs.get("dtype") is not None)
+            args = tuple(a.as_array(typed=typed) if isinstance(a, ListStandIn) else a for a in args)
         if function in _JOINING and len(args) == 1 and not kwargs and type(args[0]) is list:
             rows = array_of_rows(args[0])
             if rows is not None and rows.ndim > 1:

@@ -454,7 +454,11 @@ class CountedList(ListStandIn):
         rows = [p.first(self.count) for p in self.parts]
         is_plain = len(rows) == 1 and self.together is None and not self.parts[0].is_array
         if filled or not is_plain or (self.parts[0].dtype != float and not typed):
-            self._demand(self.count > 0)  # an empty list is an array of floats
+            # An empty list is an array of floats. Where that has come often, each case has a program.
+            if filled or active.current().inputs.prologue.may_catch or type(self.count) is int:
+                self._demand(self.count > 0)
+            elif not self.count > 0:
+                return call(np.array, ([],), {})
         for p in self.parts:
             self._check_dtype(p)
         if self.together is None:

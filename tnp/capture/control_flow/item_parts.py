@@ -11,6 +11,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import is_number, number_type, type_of, value_of
 from tnp.capture.libraries.numpy.list_of_rows import Rows
+from tnp.capture.tracing.optional_values import settled_if_known
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core.proxies import TensorProxy
@@ -156,7 +157,7 @@ def _is_one_of(x: Any, kinds: Kinds) -> bool:
 def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
     """The class of an item that has parts, and these."""
     together = type(item) if type(item) in (tuple, list) else None
-    return together, tuple(item) if together is not None else (item,)
+    return together, tuple(map(settled_if_known, item if together is not None else (item,)))
 
 
 def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] | None:

@@ -25,6 +25,7 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
+from tnp.capture.tracing.optional_values import TracedOptional, settled_if_known
 from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
@@ -103,20 +104,22 @@ class Branch(Trial):
     def once(self, region: Region) -> Any:
         memory = self.memory()
         proxies = self.storage_proxies()
-        scopes, codes, ends, stores = [], [], [], []
+        scopes, codes, raw, ends, stores = [], [], [], [], []
         regions = [region, Region(self.tracer, self.variables)]
         for at, (side, r) in enumerate(zip(self.sides, regions)):
             if at:
                 r.serial, r.assigned = region.serial, region.assigned
             r.open()
             try:
-                self.carry_storages(r, proxies)
-                codes.append(self._run(side))
-                self.check_effects(r)
-                values = {n: self.variables[n] for n in self.names}
-                ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
-                codes[-1] = self._code_as_value(codes[-1], region)
-                stores.append(self.stored_results(r))
+                with self.tracer.facts.assumed(self.condition, not at):
+                    self.carry_storages(r, proxies)
+                    codes.append(_with_known_value(self._run(side)))
+                    self.check_effects(r)
+                    raw.append({n: self.variables[n] for n in self.names})
+                    values = {n: settled_if_known(v) for n, v in raw[-1].items()}
+                    ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
+                    codes[-1] = self._code_as_value(codes[-1], region)
+                    stores.append(self.stored_results(r))
             except Retrace as found:
                 if at:
                     r.undo()
@@ -129,7 +132,12 @@ class Branch(Trial):
             scopes.append(r.close())
             r.restore_variables()
         self.ends = ends
-        merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
+        merged = {}
+        for n in self.names:
+            if raw[0][n] is raw[1][n]:
+                self.variables[n] = raw[0][n]
+            elif (one := self._merge(n, ends[0][n], ends[1][n], region)) is not None:
+                merged[n] = one
         code, pairs = self._join_codes(codes[0], codes[1], region)
         written = [k for k in proxies if any(k in s for s in stores)]
         unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
@@ -216,20 +224,32 @@ class Branch(Trial):
             return self._merge_maybe(name, a, b, region)
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
 
-    def _merge_maybe(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
-        """As :meth:`_merge`, of a variable that is not bound on one side, or may not be."""
-        ((x, is_x), p), ((y, is_y), q) = (split(a[0]), a[1]), (split(b[0]), b[1])
+    def _merge_maybe(
+        self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, nothing: Any = UNBOUND
+    ) -> Any:
+        """As :meth:`_merge`, of a variable that is ``nothing`` on one side, or may be: not bound, or ``None``."""
+        ((x, is_x), p), ((y, is_y), q) = (split(a[0], nothing), a[1]), (split(b[0], nothing), b[1])
         if x is UNBOUND:
             x, p = y, nothing_like(q)
         elif y is UNBOUND:
             y, q = x, nothing_like(p)
         if p is None or q is None or name in self.mixed:
-            raise Failure(f"{name} is bound on one side only")
+            raise Failure(
+                f"{name} is {'bound on one side only' if nothing is UNBOUND else 'of another kind on either side'}"
+            )
         pairs, make = self._bring_together(name, (x, p), (y, q), region, f"{name} is of another kind on either side")
-        return [*pairs, (is_x, is_y)], lambda *made: TracedMaybe(make(*made[:-1]), TracedNumber(made[-1]))
+        kind = TracedMaybe if nothing is UNBOUND else TracedOptional
+        if kind is TracedOptional:
+            self.tracer.inputs.prologue.varying.has_optionals = True
+            if any(type(v) is TracedArray and (v.path or v.storage.origin is not None) for v in (a[0], b[0])):
+                raise Failure(f"{name} is of another kind on either side")
+        return [*pairs, (is_x, is_y)], lambda *made: kind(make(*made[:-1]), TracedNumber(made[-1]))
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
+        is_optional = any(v is None or type(v) is TracedOptional for v in (x, y))
+        if is_optional and not self.tracer.inputs.prologue.varying.knows_none and UNBOUND is not x and UNBOUND is not y:
+            return self._merge_maybe(name, a, b, region, None)
         if type(x) is type(y) is tuple and type(p) is type(q) is tuple and len(x) == len(y):
             return self._bring_tuples_together(name, a, b, region, reason)
         if name in self.mixed and p is not None and q is not None:
@@ -284,6 +304,13 @@ class Branch(Trial):
             )
             return lambda *made: Returned(make(*made)), pairs
         raise Failure("it jumps on one side")
+
+
+def _with_known_value(code: Any) -> Any:
+    """A code, with what it returns as what that is known to be on a side."""
+    if type(code) is not Returned or code.value is settled_if_known(code.value):
+        return code
+    return Returned(settled_if_known(code.value))
 
 
 def _leaving(x: Any, y: Any, a: list[ExitPath], b: list[ExitPath], variables: Variables) -> tuple[Any, Any]:

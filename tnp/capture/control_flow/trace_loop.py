@@ -11,13 +11,17 @@ from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
     bound_counters,
     carried_handle,
+    dims_that_shrink,
     either_of,
+    handed_by,
     name_of,
     output_handle,
     own_sizes,
     parts_of,
+    places_before,
     proxy_of,
     settled,
+    tell_apart,
 )
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.guards.varying_values import ReadsVarying
@@ -37,10 +41,11 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
-from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
+from tnp.capture.tracing.optional_values import TracedOptional
+from tnp.capture.tracing.output_aliasing import mark_shared, may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes, symbols
+from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
@@ -75,6 +80,8 @@ class Loop(Trial):
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
         self.maybe: dict[str, Any] = {}
+        #: those of them that are bound to ``None`` instead
+        self.optional: set[str] = set()
         #: arrays that take turns, which all are back after ``times`` iterations: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -149,7 +156,7 @@ class Loop(Trial):
         self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
     ) -> None:
         """Carries a variable that may be unbound: what it is bound to, and whether it is."""
-        held, is_bound = split(value)
+        held, is_bound = split(value, self._nothing(name))
         if held is UNBOUND:
             nothing = nothing_like(self.maybe[name])
             held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
@@ -158,6 +165,28 @@ class Loop(Trial):
             raise Failure(f"{name} may be unbound")
         inits[name], carried[name], entries[name] = made
         inits[_bound(name)], carried[_bound(name)] = is_bound, NumberProxy(self.trace.make_name("n"), bool)
+
+    def _nothing(self, name: str) -> Any:
+        """What a variable that may be nothing is bound to then."""
+        return None if name in self.optional else UNBOUND
+
+    def _maybe(self, name: str, handle: Any, flag: Any) -> Any:
+        return (TracedOptional if name in self.optional else TracedMaybe)(handle, TracedNumber(flag))
+
+    def _may_be_nothing(self, name: str, value: Any) -> bool:
+        if type(value) is TracedMaybe:
+            self.maybe.setdefault(name, proxy_of(value.value))
+        elif type(value) is TracedOptional and name not in self.maybe:
+            self._may_be_none(name, proxy_of(value.value))
+        return name in self.maybe
+
+    def _may_be_none(self, name: str, like: Any) -> None:
+        """Notes that a variable is ``None`` or something like a proxy, in an iteration."""
+        varying = self.tracer.inputs.prologue.varying
+        if name not in self.mixed and nothing_like(like) is not None and not varying.knows_none:
+            varying.has_optionals = True
+            self.optional.add(name)
+            self.maybe[name] = like
 
     def _may_assume(self) -> bool:
         """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
@@ -216,9 +245,7 @@ class Loop(Trial):
         self.sizes, self.of_size = {}, {}
         for name in self.names:
             value = self.variables[name]
-            if type(value) is TracedMaybe:
-                self.maybe.setdefault(name, proxy_of(value.value))
-            if name in self.maybe:
+            if self._may_be_nothing(name, value):
                 self._carry_maybe(name, value, inits, carried, entries)
                 continue
             if type(value) is TracedEither:
@@ -246,7 +273,7 @@ class Loop(Trial):
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
-        self._tell_apart(inits)
+        tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()
         low, high = (None, None) if self.iterations is None else self.iterations.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
@@ -256,7 +283,7 @@ class Loop(Trial):
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
             flag = carried.get(_bound(name))
-            self.variables[name] = handle if flag is None else TracedMaybe(handle, TracedNumber(flag))
+            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
         leaves = self._leaving(code, region)
@@ -280,7 +307,7 @@ class Loop(Trial):
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
+            {n: (carried[n], handles[n], places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
         for one, names in zip(self.appended.values(), holders):
@@ -351,17 +378,6 @@ class Loop(Trial):
                 raise
             raise Retrace(region)
         super().check_effects(region)
-
-    def _tell_apart(self, inits: dict[str, Any]) -> None:
-        """Arrays that are views of all of one another are objects of their own behind a loop, too."""
-        values = self.variables.values()
-        first: dict[str, TracedArray] = {}
-        for name in [*(n for n in values if n not in inits), *(n for n in inits if n in values)]:
-            value = values[name]
-            if type(value) is TracedArray and not value.scalar and not value.storage.lost:
-                proxy = inits[name] if name in inits else value.__tnp_value__()
-                if first.setdefault(proxy.name, value) is not value and name in inits:
-                    inits[name] = view_of_all(proxy)
 
     def _one_round(self, index: TracedNumber) -> Any:
         """The body, as often as it takes for arrays to have their names again; gives its code."""
@@ -434,8 +450,8 @@ class Loop(Trial):
         for name in self.names:
             value = self.variables[name]
             if name in self.maybe:
-                held, results[_bound(name)] = split(value)
-                results[name] = proxy_of(held)
+                held, results[_bound(name)] = split(value, self._nothing(name))
+                results[name] = carried[name] if held is UNBOUND else proxy_of(held)
                 if results[name] is None or not fits(carried[name], results[name]):
                     raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
                 handles[name] = settled(name, held, entries, region, self.loose)
@@ -458,6 +474,8 @@ class Loop(Trial):
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
                 may_be = self.lifts or type(value) is TracedMaybe
+                if before is None and (self.lifts or type(value) is TracedOptional):
+                    self._may_be_none(name, proxy_of(split(value, None)[0]))
                 if before is UNBOUND and may_be and name not in self.variables.attributes:
                     like = proxy_of(split(value)[0])
                     if nothing_like(like) is not None:
@@ -471,6 +489,8 @@ class Loop(Trial):
             if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
                 self.counting.add(name)
                 raise Failure(f"{name} counts")
+            if value is None or type(value) is TracedOptional:
+                self._may_be_none(name, carried[name])
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
                 lifts = self.lifts or type(value) is TracedEither
@@ -489,26 +509,13 @@ class Loop(Trial):
             raise Failure("two of its variables may be bound to one array")
         return results, handles
 
-    def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
-        """The variables whose first arrays a variable may be bound to after some iterations."""
-        found: list[str] = []
-        found += self._handed_by(handles.get(name), entries, found)
-        for source in found:
-            found += self._handed_by(handles.get(source), entries, found)
-        return found
-
-    def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
-        """The variables whose arrays, at the beginning of an iteration, ``handle`` may be at its end."""
-        places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
-        return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
-
     def _check_owned(self, entries: dict[str, Any]) -> None:
         """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
         arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
         written = [n for n, x in arrays.items() if x.storage.written]
         for name in written:  # what is handed on to one of them is written an iteration later
             handle, _ = split(self.variables[name])
-            written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
+            written += handed_by(handle if type(handle) is TracedArray else None, entries, written)
         if not all(arrays[n].storage.writable for n in written):
             raise Failure("it writes to what another variable was bound to")
         if not self.owned.issuperset(written):
@@ -517,14 +524,8 @@ class Loop(Trial):
 
     def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
         """Notes the dimensions of a variable that change from iteration to iteration, where that is all that does, and none grows."""
-        if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
-            return
-        pairs = list(zip(arg.shape, result.shape))
-        limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
-        if all(n is not None and m is not None and m <= n for n, m in limits):
-            changed = {
-                d for d, (n, m) in enumerate(pairs) if symbols.value_of(n) is not None and sizes.equal(n, m) is not True
-            }
+        changed = dims_that_shrink(arg, result)
+        if changed is not None:
             self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
@@ -565,7 +566,7 @@ class Loop(Trial):
             self.variables[name] = output_handle(proxy, handle)
             if name in self.maybe:
                 flag = args[names.index(_bound(name))]
-                self.variables[name] = TracedMaybe(self.variables[name], TracedNumber(flag))
+                self.variables[name] = self._maybe(name, self.variables[name], flag)
             elif name in self.mixed:
                 self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:

@@ -107,6 +107,9 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
+        #: whether it is known while tracing what is ``None``; whether the present trace has values of which it is not
+        self.knows_none = False
+        self.has_optionals = False
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}

@@ -255,8 +255,6 @@ class _Rewriter(Transformer):
         can_move = _can_move(*node.comparators)
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            if any(isinstance(x, ast.Constant) and x.value is None for x in (node.left, *node.comparators)):
-                return node  # no stand-in stands for None
             return self._hook(
                 "is_" if isinstance(node.ops[0], ast.Is) else "is_not", node, node.left, *node.comparators
             )

@@ -57,7 +57,7 @@ from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch
-from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
@@ -239,7 +239,7 @@ class Runtime(ControlFlow):
             return self._call_object(f, tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()})
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
-        args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        args, kwargs = arguments(f, args, kwargs)
         _check_arguments(f, args)
         operation = operation_of(f)
         if operation is not None:

@@ -25,6 +25,7 @@ from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
+from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import OuterName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.capture.tracing.predicates import (
@@ -74,6 +75,8 @@ class Tracer:
         self, trace: Trace, inputs: Inputs, *, strict: bool = False, evaluator: GuardEvaluator | None = None
     ) -> None:
         self.trace = trace
+        #: which of its bools are known at the present place
+        self.facts = Facts()
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
@@ -179,7 +182,7 @@ class Tracer:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
-        if kind is TracedEither:
+        if kind is TracedEither or kind is TracedOptional:
             return self.value(x.settled(), seen)
         if isinstance(x, ListStandIn):
             return self.value(x.as_array(), seen)
@@ -240,6 +243,9 @@ class Tracer:
         library: Library = NUMPY if symbol.language is None else symbol.language.library
         info = library.functions.get(symbol.id)
         kinds = set(map(type, args))
+        if TracedOptional in kinds:
+            args = tuple(map(settled, args))
+            kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
             args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs)
         if library.has_out(info, args, kwargs):

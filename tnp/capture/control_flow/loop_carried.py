@@ -27,6 +27,9 @@ __all__ = [
     "dims_that_shrink",
     "either_of",
     "handed_by",
+    "is_bound",
+    "is_callers",
+    "is_scalar",
     "name_of",
     "output_handle",
     "own_sizes",
@@ -197,3 +200,18 @@ def parts_of(x: TracedEither) -> tuple[Proxy, Any]:
 def either_of(made: Sequence[Proxy], kinds: Kinds) -> TracedEither:
     """What the program holds for a number or a scalar that a loop or a branch leaves; ``made`` are its parts."""
     return TracedEither(output_handle(made[0], None), output_handle(made[1], None), kinds[1])
+
+
+def is_callers(x: Any) -> bool:
+    """Whether an array is the caller's: what is bound to it looks at the same memory when the loop has ended."""
+    return type(x) is TracedArray and not x.scalar and x.storage.origin is not None
+
+
+def is_bound(name: str) -> str:
+    """Under what it stands whether a variable is bound that may not be."""
+    return f"{name} is bound"
+
+
+def is_scalar(name: str) -> str:
+    """Under what the flag of a variable stands that is a number or a scalar."""
+    return f"{name} is a scalar"

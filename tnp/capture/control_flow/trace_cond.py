@@ -8,6 +8,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.control_flow.early_exit import ExitPath, Payload, joined, payload_of
+from tnp.capture.control_flow.growing_arrays import grows
 from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace, Variables
@@ -25,6 +26,7 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
+from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.optional_values import TracedOptional, settled_if_known
 from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
@@ -116,7 +118,7 @@ class Branch(Trial):
                     codes.append(_with_known_value(self._run(side)))
                     self.check_effects(r)
                     raw.append({n: self.variables[n] for n in self.names})
-                    values = {n: settled_if_known(v) for n, v in raw[-1].items()}
+                    values = {n: _as_known(v) for n, v in raw[-1].items()}
                     ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
                     codes[-1] = self._code_as_value(codes[-1], region)
                     stores.append(self.stored_results(r))
@@ -132,10 +134,14 @@ class Branch(Trial):
             scopes.append(r.close())
             r.restore_variables()
         self.ends = ends
-        merged = {}
+        merged, renewed = {}, []
         for n in self.names:
             if raw[0][n] is raw[1][n]:
                 self.variables[n] = raw[0][n]
+            elif type(values := raw[0][n]) is GrowingArray and values.is_of(raw[1][n]):
+                if not (ends[0][n][0] and ends[1][n][0]):
+                    raise Failure(f"{n} is an array to which something was appended")
+                renewed.append(n)
             elif (one := self._merge(n, ends[0][n], ends[1][n], region)) is not None:
                 merged[n] = one
         code, pairs = self._join_codes(codes[0], codes[1], region)
@@ -153,6 +159,8 @@ class Branch(Trial):
             self.variables[name] = make(*new[: len(parts)])
             self.variables.bound(name, new[0])
             del new[: len(parts)]
+        for name in renewed:  # the counts of their rows are variables, too
+            self.variables[name] = raw[0][name].renewed()
         return code(*new) if callable(code) else code
 
     def _proxies_of(self, name: str, value: Any) -> Any:
@@ -254,6 +262,8 @@ class Branch(Trial):
             return self._bring_tuples_together(name, a, b, region, reason)
         if name in self.mixed and p is not None and q is not None:
             return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
+        if grows(x, y) or grows(y, x):
+            self.tracer.growing.add(name)
         if p is None or q is None or not are_alike(p, q):
             kinds = kinds_of_both(x, y)
             if kinds is not None:
@@ -304,6 +314,11 @@ class Branch(Trial):
             )
             return lambda *made: Returned(make(*made)), pairs
         raise Failure("it jumps on one side")
+
+
+def _as_known(x: Any) -> Any:
+    """A value at the end of a side, as what is known of it there: for an array that a loop appends to, whether it is the present one."""
+    return x.is_present() if type(x) is GrowingArray else settled_if_known(x)
 
 
 def _with_known_value(code: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
+from tnp.capture.control_flow.growing_arrays import GrownVariables, grows, is_renewed, renew
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import (
     bound_counters,
@@ -14,6 +15,9 @@ from tnp.capture.control_flow.loop_carried import (
     dims_that_shrink,
     either_of,
     handed_by,
+    is_bound,
+    is_callers,
+    is_scalar,
     name_of,
     output_handle,
     own_sizes,
@@ -82,6 +86,8 @@ class Loop(Trial):
         self.maybe: dict[str, Any] = {}
         #: those of them that are bound to ``None`` instead
         self.optional: set[str] = set()
+        #: those that it binds to arrays with more rows each time
+        self.grown = GrownVariables(self.tracer.growing)
         #: arrays that take turns, which all are back after ``times`` iterations: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -131,9 +137,13 @@ class Loop(Trial):
         while True:
             before = self._findings()
             try:
-                return super().attempt()
+                left = super().attempt()
+                self.grown.end(self.variables)
+                return left
             except Failure:
+                self.grown.begin(self.names, self.variables)
                 if before == self._findings() and not self._may_assume():
+                    self.grown.undo(self.variables)
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
@@ -146,17 +156,17 @@ class Loop(Trial):
         begin = either(value, kinds)
         if begin is None:
             raise Failure(f"{name} begins as another kind of number")
-        inits[name], inits[_flag(name)] = parts_of(begin)
+        inits[name], inits[is_scalar(name)] = parts_of(begin)
         init = inits[name]
         carried[name] = TensorProxy(self.trace.make_name(name_of(name)), like=init, lang=init.lang, scalar=True)
-        carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
-        entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
+        carried[is_scalar(name)] = NumberProxy(self.trace.make_name("n"), bool)
+        entries[name] = either_of((carried[name], carried[is_scalar(name)]), kinds)
 
     def _carry_maybe(
         self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
     ) -> None:
         """Carries a variable that may be unbound: what it is bound to, and whether it is."""
-        held, is_bound = split(value, self._nothing(name))
+        held, there = split(value, self._nothing(name))
         if held is UNBOUND:
             nothing = nothing_like(self.maybe[name])
             held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
@@ -164,7 +174,7 @@ class Loop(Trial):
         if made is None or name in self.mixed:
             raise Failure(f"{name} may be unbound")
         inits[name], carried[name], entries[name] = made
-        inits[_bound(name)], carried[_bound(name)] = is_bound, NumberProxy(self.trace.make_name("n"), bool)
+        inits[is_bound(name)], carried[is_bound(name)] = there, NumberProxy(self.trace.make_name("n"), bool)
 
     def _nothing(self, name: str) -> Any:
         """What a variable that may be nothing is bound to then."""
@@ -205,6 +215,7 @@ class Loop(Trial):
             len(self.mixed),
             len(self.maybe),
             len(self.counting),
+            len(self.grown),
             sum(map(len, self.varying.values())),
             len(set(self.differing.values())),
         )
@@ -282,8 +293,9 @@ class Loop(Trial):
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
-            flag = carried.get(_bound(name))
+            flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
+        renew(self.names, self.variables)
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
         leaves = self._leaving(code, region)
@@ -403,7 +415,7 @@ class Loop(Trial):
         if not now or set(now) != set(now.values()):
             return
         written = any(n in self.stores and n not in self.rebound for n in now)
-        if not written and not any(_is_callers(region.values[n]) for n in now):
+        if not written and not any(is_callers(region.values[n]) for n in now):
             return
         if self.iterations is None or not self.iterations.known:  # it may end on any turn, so they are variables
             self.rebound.update(n for n in now if n in self.stores)
@@ -450,7 +462,7 @@ class Loop(Trial):
         for name in self.names:
             value = self.variables[name]
             if name in self.maybe:
-                held, results[_bound(name)] = split(value, self._nothing(name))
+                held, results[is_bound(name)] = split(value, self._nothing(name))
                 results[name] = carried[name] if held is UNBOUND else proxy_of(held)
                 if results[name] is None or not fits(carried[name], results[name]):
                     raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
@@ -460,12 +472,12 @@ class Loop(Trial):
                 end = either(value, self.mixed[name])
                 if end is None:
                     raise Failure(f"{name} becomes another kind of number")
-                results[name], results[_flag(name)] = parts_of(end)
+                results[name], results[is_scalar(name)] = parts_of(end)
                 handles[name] = None
                 continue
             if name not in carried:
                 before = region.values[name]
-                if value is before:
+                if value is before or is_renewed(before, value):
                     continue
                 if type(before) is TracedArray and is_same_array(value, before):
                     raise Failure(f"{name} becomes a view of itself", settles=True)
@@ -491,6 +503,8 @@ class Loop(Trial):
                 raise Failure(f"{name} counts")
             if value is None or type(value) is TracedOptional:
                 self._may_be_none(name, carried[name])
+            if grows(region.values[name], value):
+                self.tracer.growing.add(name)
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
                 lifts = self.lifts or type(value) is TracedEither
@@ -565,15 +579,16 @@ class Loop(Trial):
         for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
             if name in self.maybe:
-                flag = args[names.index(_bound(name))]
+                flag = args[names.index(is_bound(name))]
                 self.variables[name] = self._maybe(name, self.variables[name], flag)
             elif name in self.mixed:
-                self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
+                self.variables[name] = either_of((proxy, args[names.index(is_scalar(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
+        renew(self.names, self.variables)
         if not told:
             return None
         return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
@@ -581,18 +596,3 @@ class Loop(Trial):
     def _count_iterations(self) -> None:
         self.tracer.rolled = True
         self.tracer.rolled_iterations += self._repeats * self.tracer.repeats
-
-
-def _is_callers(x: Any) -> bool:
-    """Whether an array is the caller's: what is bound to it looks at the same memory when the loop has ended."""
-    return type(x) is TracedArray and not x.scalar and x.storage.origin is not None
-
-
-def _bound(name: str) -> str:
-    """Under what it stands whether a variable is bound that may not be."""
-    return f"{name} is bound"
-
-
-def _flag(name: str) -> str:
-    """Under what the flag of a variable stands that is a number or a scalar."""
-    return f"{name} is a scalar"

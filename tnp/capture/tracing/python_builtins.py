@@ -35,6 +35,7 @@ from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_
 from tnp.capture.objects.plain_attributes import OF_OBJECT
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.speculation.trials import is_unknown
+from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
@@ -135,6 +136,8 @@ def _all(items: Any, /) -> Any:
 
 def _len(x: Any) -> Any:
     if isinstance(x, ListStandIn):
+        return x.length()
+    if type(x) is GrowingArray:
         return x.length()
     if type(x) is TracedArray:
         if not x.shape_:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.capture.control_flow import made_lists
+from tnp.capture.control_flow import growing_arrays, made_lists
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.libraries.base import Library, library_of_function, library_of_value
 from tnp.capture.libraries.numpy.generators import example_of, method_of
@@ -25,6 +25,7 @@ from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
+from tnp.capture.tracing.growing import GrowingArray, array_of
 from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import OuterName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
@@ -75,8 +76,8 @@ class Tracer:
         self, trace: Trace, inputs: Inputs, *, strict: bool = False, evaluator: GuardEvaluator | None = None
     ) -> None:
         self.trace = trace
-        #: which of its bools are known at the present place
-        self.facts = Facts()
+        #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
+        self.facts, self.growing = Facts(), set[str]()
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
@@ -184,6 +185,8 @@ class Tracer:
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither or kind is TracedOptional:
             return self.value(x.settled(), seen)
+        if kind is GrowingArray:
+            return self.value(x.array(), seen)
         if isinstance(x, ListStandIn):
             return self.value(x.as_array(), seen)
         if kind not in PLAIN and library_of_value(x) is not None:
@@ -243,8 +246,8 @@ class Tracer:
         library: Library = NUMPY if symbol.language is None else symbol.language.library
         info = library.functions.get(symbol.id)
         kinds = set(map(type, args))
-        if TracedOptional in kinds:
-            args = tuple(map(settled, args))
+        if TracedOptional in kinds or GrowingArray in kinds:
+            args = tuple(array_of(settled(a)) for a in args)
             kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
             args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs)
@@ -448,6 +451,10 @@ class Tracer:
     def list_of_numbers(self, a: TracedArray, listed: Callable[[], Any]) -> Any:
         """``a.tolist()``, of an array with dimensions; ``listed()`` gives it where the items are known one by one."""
         return made_lists.list_of(a, listed, numbers=True)
+
+    def appended(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What ``function`` makes of arrays, one of which a loop appends to; ``NotImplemented`` if it does not append."""
+        return growing_arrays.appended(function, args, kwargs)
 
     def assigns(self, owner: Any, name: str) -> None:
         """Called before an attribute of an object gets another value."""

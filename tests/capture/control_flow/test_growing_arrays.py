@@ -412,3 +412,56 @@ def test_results_are_memory_of_their_own():
     jitted = tnp.jit(each)
     found = jitted(ARRAYS[1])
     assert found.base is None and found.flags.owndata and found.flags.writeable
+
+
+def while_loop(x, most):
+    out = np.array([])
+    p, e = 0, 1.0
+    while p < most and e > 1e-3:
+        e *= 0.9 * min(abs(float(x[0])), 1.0)
+        p += 1
+        out = np.append(out, e)
+    return out, p
+
+
+def while_loop_with_break(x, most):
+    out = []
+    p, e = 10, 1.0
+    while p <= most:
+        e *= 0.9 * min(abs(float(x[0])), 1.0)
+        out.append(e)
+        p += 2
+        if e < 1e-3:
+            break
+    return out, p
+
+
+@pytest.mark.parametrize("f", [while_loop, while_loop_with_break])
+def test_a_counter_bounds_the_memory(f):
+    """The memory has room for as many iterations as the condition allows, and is not the most that is allocated."""
+    jitted = tnp.jit(f, strict=True)
+    for most in (30, 31, 0, 5, 12, 60):
+        for first in (1.0, 0.5, 0.1):
+            assert_same(jitted(np.array([first]), most), f(np.array([first]), most))
+    assert "524289" not in str(tnp.explain(jitted))
+    assert "for the value True that Python" not in str(tnp.explain(jitted))
+
+
+def counters_in_loops(x):
+    out, more = [], np.array([])
+    for i in range(len(x)):
+        k = 0
+        while k < i and x[k] < 1:
+            out.append(x[k] * i)
+            k += 1
+        k, most = 0, int(abs(x[i]) * 3)
+        while k < most:
+            more = np.append(more, k * x[i])
+            k += 1
+    return out, more
+
+
+def test_bounds_of_one_loop_in_another():
+    jitted = tnp.jit(counters_in_loops)
+    for x in ARRAYS:
+        assert_same(jitted(x), counters_in_loops(x))

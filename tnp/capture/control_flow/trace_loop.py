@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
-from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
+from tnp.capture.control_flow.early_exit import ExitPath, exits_of, joined
 from tnp.capture.control_flow.growing_arrays import GrownVariables, grows, is_renewed, renew
 from tnp.capture.control_flow.iterables import Iterations
+from tnp.capture.control_flow.iteration_bounds import IterationBound, bound_of
 from tnp.capture.control_flow.loop_carried import (
     bound_counters,
     carried_handle,
@@ -35,15 +36,11 @@ from tnp.capture.speculation.trials import (
     CONSTANTS,
     CONTINUE,
     BufferRotation,
-    ConditionalExit,
     Failure,
-    Returned,
     Trial,
     grown_lists,
     is_same_array,
     is_unknown,
-    ways_of,
-    without,
 )
 from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
@@ -88,6 +85,9 @@ class Loop(Trial):
         self.optional: set[str] = set()
         #: those that it binds to arrays with more rows each time
         self.grown = GrownVariables(self.tracer.growing)
+        #: what bounds how often it runs as long as its condition holds, and how often that is at most (``None``: nobody knows)
+        self.bound: IterationBound | None = None
+        self.most: Any = None
         #: arrays that take turns, which all are back after ``times`` iterations: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -142,6 +142,9 @@ class Loop(Trial):
                 return left
             except Failure:
                 self.grown.begin(self.names, self.variables)
+                if self.bound is not None and self.most is None:
+                    self.most = self.bound.most()
+                    self.lists.clear()  # there is room for so many
                 if before == self._findings() and not self._may_assume():
                     self.grown.undo(self.variables)
                     raise
@@ -198,6 +201,14 @@ class Loop(Trial):
             self.optional.add(name)
             self.maybe[name] = like
 
+    def _find_bound(self, region: Region, tested: Any, condition: Any, carried: Any, inits: Any) -> None:
+        """Finds out how often it runs at most. Raises :class:`Failure` where there is to be room for as much as it appends then."""
+        if self.bound is None and self.iterations is None:
+            ends = {n: proxy_of(self.variables[n]) for n in inits if n in self.variables}
+            self.bound = bound_of(tested, condition, carried, inits, ends, in_another=len(self.tracer.regions) > 1)
+        if self.bound is not None and self.most is None and region.list_uses():
+            raise Failure("there is room for as many items as it has iterations")
+
     def _may_assume(self) -> bool:
         """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
         of a scalar's dtype, as the 0 is of ``s = 0``. What shows to be no such integer is in ``counting`` from then on."""
@@ -216,6 +227,7 @@ class Loop(Trial):
             len(self.maybe),
             len(self.counting),
             len(self.grown),
+            self.most is not None,
             sum(map(len, self.varying.values())),
             len(set(self.differing.values())),
         )
@@ -250,9 +262,7 @@ class Loop(Trial):
         return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
     def once(self, region: Region) -> Any:
-        carried: dict[str, Any] = {}
-        inits: dict[str, Any] = {}
-        entries: dict[str, Any] = {}
+        carried, inits, entries = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         self.sizes, self.of_size = {}, {}
         for name in self.names:
             value = self.variables[name]
@@ -298,10 +308,14 @@ class Loop(Trial):
         renew(self.names, self.variables)
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
-        leaves = self._leaving(code, region)
-        if condition is True and not leaves:  # the end is not to be seen yet, or there is none
-            raise Failure("its condition does not depend on what it computes", settles=self.forever)
+        leaves = exits_of(code, region, self.variables, self.names)
+        if not leaves and (
+            self.forever or condition is True
+        ):  # Python knows how often it runs; or the end is not to be seen yet
+            reason = "its condition does not depend on what it computes"
+            raise Failure(reason if condition is True else "its condition is known while tracing", settles=self.forever)
         self.lifts = self.lifts or bool(leaves)  # an iteration that may leave the loop cannot be peeled
+        self._find_bound(region, tested, condition, carried, inits)
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -312,8 +326,7 @@ class Loop(Trial):
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
-        own = own_sizes(carried.values(), inits.values())
-        scope, tested = [*own, *scope], [*own, *tested]
+        scope, tested = ([*own_sizes(carried.values(), inits.values()), *of] for of in (scope, tested))
         left = self._record(
             region, scope, index, (tested, condition), leaves,
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
@@ -334,7 +347,7 @@ class Loop(Trial):
 
     def describe(self, region: Region) -> None:
         region.is_loop = True
-        region.times = None if self.iterations is None else self.iterations.most()
+        region.times = self.most if self.iterations is None else self.iterations.most()
         region.over = () if self.iterations is None else tuple(x for x, _ in self.iterations.over)
 
     def _holders(self, storage: Storage | None, handles: dict[str, TracedArray | None]) -> list[str]:
@@ -432,25 +445,10 @@ class Loop(Trial):
         holds = self.test()
         if not is_unknown(holds) and not holds:
             raise Failure("its condition does not depend on what it computes")
-        if self.forever and holds is not True:
-            raise Failure("its condition is known while tracing", settles=True)
         if any(s.value.name != p.name for s, p in region.carried.values()):
             raise Failure("its condition writes to an array")
         condition = proxy_of(condition_of(holds)) if is_unknown(holds) else True
         return region.take(), condition
-
-    def _leaving(self, code: Any, region: Region) -> list[ExitPath]:
-        """In which ways an iteration ends the loop; if there are several, whether it does in any comes first."""
-        code = without(code, CONTINUE)
-        if code is None:
-            return []
-        if not isinstance(code, ConditionalExit):
-            raise Failure("it is left in each iteration")
-        ways = [
-            ExitPath(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
-            for c, how in ways_of(code)
-        ]
-        return ways if len(ways) == 1 else [ExitPath(code.condition, None, None), *ways]
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]

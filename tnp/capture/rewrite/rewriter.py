@@ -141,16 +141,7 @@ class _Rewriter(Transformer):
         self.generic_visit(node)
         return self._new_list(node) if isinstance(node.ctx, ast.Load) and not node.elts else node
 
-    def _new_list(self, node: ast.List) -> ast.Call:
-        places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
-        return self._hook("new_list", node, node, *places)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """A list that is written down and repeated, ``[0] * n``, may be one of which the program changes items by position."""
-        self.generic_visit(node)
-        sides = [x for x in (node.left, node.right) if isinstance(x, ast.List) and x.elts]
-        if not isinstance(node.op, ast.Mult) or len(sides) != 1:
-            return node
+    def _new_list(self, node: ast.expr) -> ast.Call:
         places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
         return self._hook("new_list", node, node, *places)
 
@@ -218,8 +209,8 @@ class _Rewriter(Transformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         if isinstance(node.value, ast.Tuple):
-            node.value.elts = [self._new_list(x) if isinstance(x, ast.List) else x for x in node.value.elts]
-        elif isinstance(node.value, ast.List):
+            node.value.elts = [self._new_list(x) if _is_list(x) else x for x in node.value.elts]
+        elif _is_list(node.value):
             node.value = self._new_list(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
@@ -562,3 +553,10 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
     _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
     changes: dict[str, Any] = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
     return code.replace(co_consts=tuple(constants), **changes)
+
+
+def _is_list(x: ast.expr) -> bool:
+    """Whether an expression makes a list that is written down: ``[a, b]``, or ``[0] * n``, of which the program may change items."""
+    if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Mult):
+        return any(isinstance(side, ast.List) and side.elts for side in (x.left, x.right))
+    return isinstance(x, ast.List)

@@ -169,7 +169,7 @@ def output_of(x: Any) -> Any:
     if kind is TracedMaybe:
         raise NeedsEager("whether a variable is bound is known only when the program runs")
     if kind is GrowingArray:
-        return output_of(x.array())
+        return output_of(x.copied())
     if kind is TracedOptional:
         return optional_output(x, output_of)
     if kind is TracedEither:

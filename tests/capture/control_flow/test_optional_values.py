@@ -436,6 +436,17 @@ def in_a_while_loop(x):
     return n, last
 
 
+def changed_in_place(x):
+    y = None
+    if x[0] > 0:
+        y = x * 2
+    z = y
+    if y is not None:
+        y += 1
+        y[0] *= 3
+    return y, z
+
+
 FUNCTIONS = [f for f in functions_of(globals(), "x") if f is not find]
 #: where each case has a program, or Python is asked
 BY_VALUE = (
@@ -450,6 +461,7 @@ BY_VALUE = (
     mask,
     arrays,
     argument_of_numpy,
+    changed_in_place,
     two_branches,
     used_unchecked,
 )

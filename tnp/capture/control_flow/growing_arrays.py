@@ -83,7 +83,10 @@ def grows(before: Any, after: Any) -> bool:
         return False
     if any(sizes.equal(n, m) is not True for n, m in zip(before.shape_[1:], after.shape_[1:])):
         return False
-    return sizes.equal(before.shape_[0], after.shape_[0]) is not True
+    if sizes.equal(before.shape_[0], after.shape_[0]) is True:
+        return False
+    least, most = (sizes.bound_or_none(x.shape_[0]) for x in (before, after))
+    return least is None or most is None or most > least
 
 
 def appended(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -155,7 +158,7 @@ class GrownVariables:
     def end(self, variables: Variables) -> None:
         """Binds them to arrays, behind the loop."""
         for name in self._before:
-            variables[name] = variables[name].array()
+            variables[name] = variables[name].copied()
 
     def undo(self, variables: Variables) -> None:
         for name, value in self._before.items():

@@ -39,10 +39,15 @@ class GrowingArray:
             raise NeedsEager("it uses an array after something was appended to it")
         return self._rows
 
-    def array(self) -> Any:
-        """A copy of it."""
+    def copied(self) -> Any:
         rows = self.rows()
         return rows.parts[0].first(rows.count).copy()
+
+    def array(self) -> Any:
+        """A copy of it, to read from: what is written to it would be lost."""
+        made = self.copied()
+        made.storage.writable, made.storage.listed = False, self._rows.description
+        return made
 
     @property
     def shape(self) -> tuple[Any, ...]:

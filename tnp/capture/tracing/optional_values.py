@@ -182,6 +182,7 @@ for _name in (
 for _name in languages.BINARY_OPERATORS:
     if hasattr(operator, f"__{_name}__"):
         setattr(TracedOptional, f"__r{_name}__", _reflected(f"__{_name}__"))
+        setattr(TracedOptional, f"__i{_name}__", _unary(f"__i{_name}__"))
 for _function in (bool, int, float, complex, len, iter, hash, str, repr, format, round):
     setattr(TracedOptional, f"__{_function.__name__}__", _as_is(_function))
 

@@ -90,7 +90,7 @@ def capture_trace(
     varying = prologue.varying
     while True:
         varying.counting.clear()
-        varying.has_lengths = False
+        varying.has_lengths = varying.has_optionals = False
         try:
             return _captured(function, parameters, call, values, prologue, strict, differentiate, evaluator)
         except ReadsVarying as read:
@@ -100,6 +100,9 @@ def capture_trace(
         except (Exception, NeedsEager):  # that a length is not known may be the reason
             if varying.has_lengths:
                 varying.knows_lengths = True
+                continue
+            if varying.has_optionals:  # or that something may be None
+                varying.knows_none = True
                 continue
             if not varying.counting:
                 raise

@@ -30,6 +30,8 @@ from tnp.capture.objects.twins import class_of
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.rewrite.rewriter import has_hooks
 from tnp.capture.speculation.trials import CONSTANTS
+from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.optional_values import TracedOptional, optional_output
 from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_sealed, view_of_all
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -166,6 +168,10 @@ def output_of(x: Any) -> Any:
         return inputs.object_proxy(Source(inputs.prologue.constant(x, "unbound"), "an unbound variable"), kind)
     if kind is TracedMaybe:
         raise NeedsEager("whether a variable is bound is known only when the program runs")
+    if kind is GrowingArray:
+        return output_of(x.copied())
+    if kind is TracedOptional:
+        return optional_output(x, output_of)
     if kind is TracedEither:
         return x.output()
     if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same or is_immutable(x):

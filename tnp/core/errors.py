@@ -157,7 +157,7 @@ class EagerFallbackWarning(UserWarning):
     >>> f = tnp.jit(lambda x: x.tolist())
     >>> with warnings.catch_warnings(record=True) as said:
     ...     warnings.simplefilter("always")
-    ...     _ = f(np.ones(2000))
+    ...     _ = f(np.ones((50, 40)))
     >>> [w.category.__name__ for w in said]
     ['EagerFallbackWarning']
     """

@@ -8,7 +8,6 @@ makes a :class:`CountedList`. Uses that need the items one by one have it traced
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,19 +17,21 @@ from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import value_of
 from tnp.capture.control_flow.item_parts import Part, RowsOfParts, appended_memory, parts_of_item
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.growing_list import refuse_uses
-from tnp.capture.objects.row_list import ListStandIn
+from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.speculation.regions import ListUse
 from tnp.capture.tracing.outer_names import Binding
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
-from tnp.core import prims
+from tnp.core import intervals, prims
 from tnp.core.prims.control_flow import START_OVER
 from tnp.core.views import Path
 
-__all__ = ["CountedList", "new_list"]
+__all__ = ["CountedList", "can_count", "rows_of_items"]
 
 #: bytes allocated for a list whose number of items has no bound, and the most that is allocated for one
 ROOM, MOST_ROOM = 1 << 22, 1 << 28
@@ -40,21 +41,7 @@ LEAST_ROOM = 16
 SPARE = 1
 
 
-def new_list(items: list[Any], code: types.CodeType, line: int, column: int) -> list[Any]:
-    """``items``, a list that the program has just made at a place of some code, or what counts its items."""
-    tracer = active.running()
-    if tracer is None or not tracer.rolls:
-        return items
-    made_at = f"the list made in {code.co_name}, {code.co_filename}:{line}:{column}"
-    varying = tracer.inputs.prologue.varying
-    if varying.is_counted(made_at):
-        varying.counting.add(made_at)
-        return CountedList(made_at, items)
-    tracer.lists[id(items)] = items, made_at, _can_count
-    return items
-
-
-def _can_count(item: Any) -> bool:
+def can_count(item: Any) -> bool:
     """Whether a list can be counted that has such an item."""
     values = parts_of_item(item)[1]
     return bool(values) and all(type(x) is TracedEither or value_of([x]) is not None for x in values)
@@ -115,9 +102,23 @@ class CountedList(ListStandIn):
         #: stands for the memory of the items
         self._memory: Storage | None = None
 
+    def begin(self) -> None:
+        """Has rows from now on."""
+        self._use(ListUse(self, (0,)), self.items[0])
+
     @property
     def is_counted(self) -> bool:
         return bool(self.parts)
+
+    @classmethod
+    def of_rows(cls, made_at: str, example: Any, parts: tuple[Part, ...], count: Any) -> CountedList:
+        """A new list of items like ``example``, which are the rows of ``parts``."""
+        made = cls(made_at, [])
+        made._example, made.together, made.parts = example, parts_of_item(example)[0], parts
+        made.count = made.capacity = made._base = count
+        assert parts[0].rows is not None
+        made._memory = Storage(parts[0].rows.storage.value)
+        return made
 
     # Room
 
@@ -138,7 +139,11 @@ class CountedList(ListStandIn):
         if not before:
             self._base = len(items)
         more, self._planned = uses[self._planned :], len(uses)
-        if before and all(0 in use.times for use in more) and all(p.kinds == q.kinds for p, q in zip(parts, before)):
+        if (
+            before
+            and all(any(type(n) is int and n == 0 for n in use.times) for use in more)
+            and all(p.kinds == q.kinds for p, q in zip(parts, before))
+        ):
             return
         room, self.may_overflow = _room(uses, max(p.width for p in parts), self._base)
         if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
@@ -151,8 +156,8 @@ class CountedList(ListStandIn):
         self.capacity = room
         if not before:
             self.together = parts_of_item(self._example)[0]
-            for i, x in enumerate(items):
-                self._store(i, x)
+            for i, x in enumerate(items[:1] if is_repeated(items) else items):
+                self._store(i if not is_repeated(items) else slice(len(items)), x)
             self.count, self.items = len(items), []
             assert self.parts[0].rows is not None
             self._memory = Storage(self.parts[0].rows.storage.value)
@@ -172,7 +177,7 @@ class CountedList(ListStandIn):
         """The parts as they are if an item is one of the list's."""
         together, values = parts_of_item(item)
         if not parts:
-            if not _can_count(item):
+            if not can_count(item):
                 raise self._refusal()
             return tuple(Part(x, x.kinds if type(x) is TracedEither else None) for x in values)
         if together is not parts_of_item(self._example)[0] or len(values) != len(parts):
@@ -218,7 +223,11 @@ class CountedList(ListStandIn):
         if type(key) is int and key < 0:
             self._demand(self.count >= -key)
             return self.count + key
-        self._demand(key >= 0)
+        low = 0 if type(key) is int else intervals.bounds(key.proxy)[0]
+        if low is None or low < 0:
+            call = active.current().numpy_function
+            key = call(np.where, (key < 0, key + self.count, key), {}).item()
+            self._demand(key >= 0)
         self._demand(key < self.count)
         return key
 
@@ -264,12 +273,49 @@ class CountedList(ListStandIn):
             self.make_room(uses)
 
     def extend(self, items: Iterable[Any]) -> None:
-        if type(items) not in (list, tuple):
+        if isinstance(items, ListStandIn) and (found := items.as_list()) is not None:
+            items = found
+        if type(items) in (list, tuple):
+            for x in items:
+                self.append(x)
+            return
+        rows = rows_of_items(items)
+        if rows is None or any(r.over and any(x is self for x in r.over) for r in active.current().regions):
             raise self._refusal()
-        for x in items:
-            self.append(x)
+        example, parts, n = rows
+        if type(n) is not int or n:
+            self._extend(example, parts, n)
 
-    def __iadd__(self, items: Any) -> CountedList:  # type: ignore[misc]  # typeshed gives list.__add__ another signature
+    def _extend(self, example: Any, parts: tuple[Part, ...], n: Any) -> None:
+        """Appends the first ``n`` of ``parts``."""
+        if self.together is list or any(p.is_array for p in parts):
+            raise self._refusal()
+        around = [r for r in active.current().regions if r.serial > self.serial]
+        self._check()
+        self._use(ListUse(self, (*(r.times for r in around), None if around else n)), example)
+        if self.may_overflow:
+            self._demand(self.count + n <= self.capacity)
+        for mine, other in zip(self.parts, parts):
+            mine.store_all(self.count, n, other)
+        self._set_count(self.count + n)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, list):
+            return NotImplemented
+        made = self.copy()
+        made.extend(other)
+        return made
+
+    def __radd__(self, other: Any) -> Any:
+        if type(other) is not list:
+            return NotImplemented
+        made = CountedList(self.description, list(other))
+        made.extend(self)
+        return made
+
+    def __iadd__(self, items: Any) -> CountedList:
+        if not isinstance(items, (list, tuple)):
+            return NotImplemented  # of an array, it is a sum
         self.extend(items)
         return self
 
@@ -280,7 +326,7 @@ class CountedList(ListStandIn):
         if all(r.serial < self.serial for r in active.current().regions):
             return True
         if self.items:  # in a loop or a branch, it begins to count
-            self._use(ListUse(self, (0,)), self.items[0])
+            self.begin()
         raise self._refusal()
 
     def pop(self, *at: Any) -> Any:
@@ -309,19 +355,18 @@ class CountedList(ListStandIn):
         """A new list of the items at ``key``, a slice or an array of indices."""
         if self.together is list or (self.is_counted and any(p.is_array for p in self.parts)):
             raise self._refusal()
-        made = CountedList(self.description, [] if self.is_counted else self.items[key])
-        if self.is_counted:
-            self._check()
-            made._example, made.together, made._base = self._example, self.together, self.capacity
-            made.parts = tuple(p.cut(self.count, key) for p in self.parts)
-            assert made.parts[0].rows is not None
-            made.count = made.parts[0].rows.shape[0]
-            made._memory = Storage(made.parts[0].rows.storage.value)
-        return made
+        if not self.is_counted:
+            return CountedList(self.description, self.items[key])
+        self._check()
+        parts = tuple(p.cut(self.count, key) for p in self.parts)
+        assert parts[0].rows is not None
+        return CountedList.of_rows(self.description, self._example, parts, parts[0].rows.shape[0])
 
-    def sort(self, *args: Any, **kwargs: Any) -> None:
-        if args or kwargs or self.together is not None or not self.is_counted:
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        if key is not None or type(reverse) is not bool or self.together is not None or not self.is_counted:
             raise self._refusal()
+        if reverse:  # equal items keep their order
+            self.reverse()
         self._use(ListUse(self, (0,)), self._example)
         (part,) = self.parts
         values, call = part.first(self.count), active.current().numpy_function
@@ -331,18 +376,25 @@ class CountedList(ListStandIn):
             self._demand(~call(np.any, (call(np.isnan, (values,), {}),), {}))
         assert part.rows is not None
         part.rows[: self.count] = call(np.sort, (values,), {"kind": "stable"})
+        if reverse:
+            self.reverse()
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
             return self._cut(key)
-        if not self.is_counted and type(key) is int:
-            return self.items[key]
+        if not self.is_counted:
+            if type(key) is int or not self.items:
+                return self.items[key]
+            self.begin()
         return self._item(self._position(key))
 
     def __setitem__(self, key: Any, item: Any) -> None:
-        if self._is_plain():
-            self.items[key] = item
-            return
+        if type(key) is int or not self.items:
+            if self._is_plain():
+                self.items[key] = item
+                return
+        elif not self.is_counted:
+            self.begin()
         if any(p.is_array for p in self.parts) or type(item) is list:
             raise self._refusal()
         self._use(ListUse(self, (0,)), item)
@@ -359,7 +411,10 @@ class CountedList(ListStandIn):
         while not self.is_counted and at < len(self.items):  # there may be more by then
             yield self.items[at]
             at += 1
-        if self.is_counted:
+        while self.is_counted and type(self.count) is int and at < self.count:
+            yield self._item(at)
+            at += 1
+        if self.is_counted and type(self.count) is not int:
             raise self._refusal()
 
     # What the program does with it
@@ -380,7 +435,8 @@ class CountedList(ListStandIn):
             raise self._refusal()
 
     def check_written_out(self) -> None:
-        raise self._refusal()
+        if not self.is_counted or type(self.count) is not int:
+            raise self._refusal()
 
     def is_filled(self) -> Any:
         return self.length() > 0
@@ -388,7 +444,7 @@ class CountedList(ListStandIn):
     def held(self) -> list[Any]:
         return self.items
 
-    def as_array(self, *, filled: bool = False) -> Any:
+    def as_array(self, *, filled: bool = False, typed: bool = False) -> Any:
         call = active.current().numpy_function
         if not self.is_counted:
             if filled and not self.items:
@@ -397,8 +453,12 @@ class CountedList(ListStandIn):
         self._check()
         rows = [p.first(self.count) for p in self.parts]
         is_plain = len(rows) == 1 and self.together is None and not self.parts[0].is_array
-        if filled or not is_plain or self.parts[0].dtype != float:
-            self._demand(self.count > 0)  # an empty list is an array of floats
+        if filled or not is_plain or (self.parts[0].dtype != float and not typed):
+            # An empty list is an array of floats. Where that has come often, each case has a program.
+            if filled or active.current().inputs.prologue.may_catch or type(self.count) is int:
+                self._demand(self.count > 0)
+            elif not self.count > 0:
+                return call(np.array, ([],), {})
         for p in self.parts:
             self._check_dtype(p)
         if self.together is None:
@@ -423,6 +483,10 @@ class CountedList(ListStandIn):
             return self.as_array(filled=True)
         self._check()
         return part.first(self.count).copy()
+
+    @property
+    def are_integers(self) -> bool:
+        return self.is_counted and self.together is None and self.parts[0].are_numbers and self.parts[0].dtype == int
 
     def joined(self, function: Any) -> Any:
         rows = self.as_array(filled=True)
@@ -453,6 +517,29 @@ class CountedList(ListStandIn):
         active.current().output_lists.append(held)
         columns = [p.output(self.count) for p in self.parts]
         return columns[0] if self.together is None else RowsOfParts(columns, self.together)
+
+
+def rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
+    """An example of the items of a list or of an array, the parts that have them, and how many there are; ``None`` if they are not rows."""
+    if type(items) is CountedList:
+        items._check()
+        return items._example, items.parts, items.count
+    if type(items) is RepeatedList:
+        example, n = items.item, items.times
+        if type(example) is list or not can_count(example):
+            return None
+        values = parts_of_item(example)[1]
+        found = tuple(Part(x, x.kinds if type(x) is TracedEither else None).repeated([x], n) for x in values)
+        return example, found, n
+    if (
+        type(items) is TracedArray
+        and items.library is NUMPY
+        and items.ndim == 1
+        and items._element_type.kind in "biufc"
+    ):
+        example = scalar_of(items.dtype.type, 0)
+        return example, (Part(example, rows=items),), items.shape[0]
+    return None
 
 
 def _room(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:

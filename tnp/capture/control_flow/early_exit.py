@@ -16,19 +16,22 @@ from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import (
     CONSTANTS,
+    CONTINUE,
     ConditionalExit,
     ExitUnion,
     Failure,
     Returned,
     Returning,
     is_same_array,
+    ways_of,
+    without,
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import prims
 from tnp.core.proxies import NumberProxy
 
-__all__ = ["ExitPath", "Payload", "joined", "payload_of"]
+__all__ = ["ExitPath", "Payload", "exits_of", "joined", "payload_of"]
 
 
 class Payload:
@@ -192,3 +195,17 @@ def _rebuilt(template: Any, numbers: Iterator[Any]) -> Any:
         scalar = scalar_of(template[1].type, next(numbers))
         return scalar if template[0] == "scalar" else TracedEither(scalar, next(numbers), template[2])
     return tuple(_rebuilt(t, numbers) for t in template)
+
+
+def exits_of(code: Any, region: Region, variables: Variables, names: Sequence[str]) -> list[ExitPath]:
+    """In which ways an iteration ends the loop; if there are several, whether it does in any comes first."""
+    code = without(code, CONTINUE)
+    if code is None:
+        return []
+    if not isinstance(code, ConditionalExit):
+        raise Failure("it is left in each iteration")
+    ways = [
+        ExitPath(c, how, payload_of(how, region, variables, names) if type(how) is Returned else None)
+        for c, how in ways_of(code)
+    ]
+    return ways if len(ways) == 1 else [ExitPath(code.condition, None, None), *ways]

@@ -11,6 +11,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import is_number, number_type, type_of, value_of
 from tnp.capture.libraries.numpy.list_of_rows import Rows
+from tnp.capture.tracing.optional_values import settled_if_known
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core.proxies import TensorProxy
@@ -77,6 +78,25 @@ class Part:
                 made.flags[:count] = not before.are_numbers if before.flags is None else before.flags[:count]
         return made
 
+    def repeated(self, values: list[Any], times: Any) -> Part:
+        """The part with memory that has these values so many times."""
+        call = active.current().numpy_function
+        made = self.allocated(len(values), None, 0)
+        for i, x in enumerate(values):
+            made.store(i, x)
+        at = call(np.arange, (times * len(values),), {}) % len(values)
+        assert made.rows is not None
+        flags = None if made.flags is None else made.flags[at]
+        return replace(made, rows=made.rows[at], flags=flags)
+
+    def store_all(self, at: Any, count: Any, other: Part) -> None:
+        """Stores the first ``count`` of another part from a position on."""
+        assert self.rows is not None
+        self.rows[at : at + count] = other.first(count)
+        if self.flags is not None:
+            is_scalar = not other.are_numbers if other.flags is None else other.flags[:count]
+            self.flags[at : at + count] = is_scalar
+
     def store(self, at: Any, x: Any) -> None:
         assert self.rows is not None
         if self.kinds is None:
@@ -137,7 +157,7 @@ def _is_one_of(x: Any, kinds: Kinds) -> bool:
 def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
     """The class of an item that has parts, and these."""
     together = type(item) if type(item) in (tuple, list) else None
-    return together, tuple(item) if together is not None else (item,)
+    return together, tuple(map(settled_if_known, item if together is not None else (item,)))
 
 
 def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] | None:

@@ -19,6 +19,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
 from tnp.capture.objects.row_list import ListStandIn, is_repeated
+from tnp.capture.tracing.growing import array_of
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims, symbols
 from tnp.core.errors import NeedsEager
@@ -211,6 +212,7 @@ class Iterations:
 
 def iterations_of(x: Any) -> Iterations | None:
     """How to run over ``x`` by counting; ``None`` if Python has to iterate over it."""
+    x = array_of(x)
     kind = type(x)
     if kind is Iterations:
         return None if x.is_begun else x

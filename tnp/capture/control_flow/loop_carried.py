@@ -11,7 +11,7 @@ from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region
 from tnp.capture.speculation.trials import is_same_array
-from tnp.capture.tracing.output_aliasing import may_share
+from tnp.capture.tracing.output_aliasing import may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
@@ -24,13 +24,20 @@ from tnp.core.views import Path
 __all__ = [
     "bound_counters",
     "carried_handle",
+    "dims_that_shrink",
     "either_of",
+    "handed_by",
+    "is_bound",
+    "is_callers",
+    "is_scalar",
     "name_of",
     "output_handle",
     "own_sizes",
     "parts_of",
+    "places_before",
     "proxy_of",
     "settled",
+    "tell_apart",
 ]
 
 _NUMBERS = (bool, int, float, complex)
@@ -127,6 +134,43 @@ def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loos
     return value
 
 
+def places_before(name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
+    """The variables whose first arrays a variable may be bound to after some iterations."""
+    found: list[str] = []
+    found += handed_by(handles.get(name), entries, found)
+    for source in found:
+        found += handed_by(handles.get(source), entries, found)
+    return found
+
+
+def handed_by(handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
+    """The variables whose arrays, at the beginning of an iteration, ``handle`` may be at its end."""
+    places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
+    return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
+
+
+def tell_apart(values: dict[str, Any], inits: dict[str, Any]) -> None:
+    """Arrays that are views of all of one another are objects of their own behind a loop, too."""
+    first: dict[str, TracedArray] = {}
+    for name in [*(n for n in values if n not in inits), *(n for n in inits if n in values)]:
+        value = values[name]
+        if type(value) is TracedArray and not value.scalar and not value.storage.lost:
+            proxy = inits[name] if name in inits else value.__tnp_value__()
+            if first.setdefault(proxy.name, value) is not value and name in inits:
+                inits[name] = view_of_all(proxy)
+
+
+def dims_that_shrink(arg: Any, result: Any) -> set[int] | None:
+    """The dimensions of an array that are others behind an iteration; ``None`` if more than that changes, or one grows."""
+    if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
+        return None
+    pairs = list(zip(arg.shape, result.shape))
+    limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
+    if not all(n is not None and m is not None and m <= n for n, m in limits):
+        return None
+    return {d for d, (n, m) in enumerate(pairs) if symbols.value_of(n) is not None and sizes.equal(n, m) is not True}
+
+
 def output_handle(proxy: Any, like: TracedArray | None) -> Any:
     """What the program holds for a value that a loop or a branch leaves; an array lies in memory as ``like`` does."""
     return TracedNumber(proxy) if isinstance(proxy, NumberProxy) else _array(proxy, like, writable=not proxy.scalar)
@@ -156,3 +200,18 @@ def parts_of(x: TracedEither) -> tuple[Proxy, Any]:
 def either_of(made: Sequence[Proxy], kinds: Kinds) -> TracedEither:
     """What the program holds for a number or a scalar that a loop or a branch leaves; ``made`` are its parts."""
     return TracedEither(output_handle(made[0], None), output_handle(made[1], None), kinds[1])
+
+
+def is_callers(x: Any) -> bool:
+    """Whether an array is the caller's: what is bound to it looks at the same memory when the loop has ended."""
+    return type(x) is TracedArray and not x.scalar and x.storage.origin is not None
+
+
+def is_bound(name: str) -> str:
+    """Under what it stands whether a variable is bound that may not be."""
+    return f"{name} is bound"
+
+
+def is_scalar(name: str) -> str:
+    """Under what the flag of a variable stands that is a number or a scalar."""
+    return f"{name} is a scalar"

@@ -12,6 +12,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.speculation.regions import UNBOUND
+from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import prims
 from tnp.core.errors import NeedsEager
@@ -61,11 +62,12 @@ def if_bound(read: Callable[[], Any]) -> Any:
         return UNBOUND
 
 
-def split(x: Any) -> tuple[Any, Any]:
-    """What a variable is bound to (:data:`UNBOUND`, if that is nothing), and whether it is: a bool or a proxy of one."""
-    if type(x) is TracedMaybe:
+def split(x: Any, nothing: Any = UNBOUND) -> tuple[Any, Any]:
+    """What a variable is bound to, and whether it is: a bool or a proxy of one. It is :data:`UNBOUND` if that is ``nothing``, which is
+    ``None`` for variables that are ``None`` or something else."""
+    if type(x) is TracedMaybe or type(x) is TracedOptional:
         return x.value, x.flag.proxy
-    return x, x is not UNBOUND
+    return (UNBOUND, False) if x is nothing else (x, True)
 
 
 def nothing_like(p: Any) -> Any:

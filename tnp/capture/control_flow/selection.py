@@ -23,6 +23,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
 from tnp.capture.control_flow.trace_cond import Branch
 from tnp.capture.control_flow.trace_loop import Loop
+from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.rewrite.control_flow import ITEM
 from tnp.capture.speculation.regions import Region, Retrace, Variables
 from tnp.capture.speculation.trials import (
@@ -266,9 +267,7 @@ class ControlFlow:
         value = first
         for at, x in enumerate(later):
             if is_unknown(value):
-                return self.if_exp(
-                    value, lambda at=at, x=x: truth_of(self.and_test(x(), *later[at + 1 :])), lambda: False
-                )
+                return self._joined_test(value, self.and_test, later[at:], True)
             if not value:
                 return False
             value = x()
@@ -279,13 +278,25 @@ class ControlFlow:
         value = first
         for at, x in enumerate(later):
             if is_unknown(value):
-                return self.if_exp(
-                    value, lambda: True, lambda at=at, x=x: truth_of(self.or_test(x(), *later[at + 1 :]))
-                )
+                return self._joined_test(value, self.or_test, later[at:], False)
             if value:
                 return True
             value = x()
         return value
+
+    def _joined_test(self, value: Any, join: Callable[..., Any], later: Sequence[Any], goes_on: bool) -> Any:
+        """The truth of ``value`` and of what is ``later``, or of one of them, as ``join`` says. If ``value`` is ``goes_on``, these decide."""
+        facts = active.current().facts
+
+        def tested() -> Any:
+            facts.tested = join(later[0](), *later[1:])
+            return truth_of(facts.tested)
+
+        sides = (tested, lambda: False) if goes_on else (lambda: True, tested)
+        holds = self.if_exp(value, *sides)
+        for x in (value, facts.tested):
+            facts.follows(holds, goes_on, condition_of(x), goes_on)
+        return holds
 
     def not_(self, x: Any) -> Any:
         """``not x``."""
@@ -317,7 +328,7 @@ class ControlFlow:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
-    "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+    "Is": is_, "IsNot": is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
 }  # fmt: skip
 
 
@@ -340,7 +351,11 @@ def truth_of(x: Any) -> Any:
 
 
 def _not(x: Any) -> Any:
-    return TracedNumber(languages.core.method("logical_not")(truth_of(x).proxy))
+    holds = truth_of(x)
+    made = TracedNumber(languages.core.method("logical_not")(holds.proxy))
+    for truth in (True, False):
+        active.current().facts.follows(made, truth, holds, not truth)
+    return made
 
 
 def _plain_code(code: Any) -> Any:

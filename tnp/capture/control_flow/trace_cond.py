@@ -8,6 +8,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.control_flow.early_exit import ExitPath, Payload, joined, payload_of
+from tnp.capture.control_flow.growing_arrays import grows
 from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace, Variables
@@ -25,6 +26,8 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
+from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.optional_values import TracedOptional, settled_if_known
 from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
@@ -103,20 +106,22 @@ class Branch(Trial):
     def once(self, region: Region) -> Any:
         memory = self.memory()
         proxies = self.storage_proxies()
-        scopes, codes, ends, stores = [], [], [], []
+        scopes, codes, raw, ends, stores = [], [], [], [], []
         regions = [region, Region(self.tracer, self.variables)]
         for at, (side, r) in enumerate(zip(self.sides, regions)):
             if at:
                 r.serial, r.assigned = region.serial, region.assigned
             r.open()
             try:
-                self.carry_storages(r, proxies)
-                codes.append(self._run(side))
-                self.check_effects(r)
-                values = {n: self.variables[n] for n in self.names}
-                ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
-                codes[-1] = self._code_as_value(codes[-1], region)
-                stores.append(self.stored_results(r))
+                with self.tracer.facts.assumed(self.condition, not at):
+                    self.carry_storages(r, proxies)
+                    codes.append(_with_known_value(self._run(side)))
+                    self.check_effects(r)
+                    raw.append({n: self.variables[n] for n in self.names})
+                    values = {n: _as_known(v) for n, v in raw[-1].items()}
+                    ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
+                    codes[-1] = self._code_as_value(codes[-1], region)
+                    stores.append(self.stored_results(r))
             except Retrace as found:
                 if at:
                     r.undo()
@@ -129,7 +134,16 @@ class Branch(Trial):
             scopes.append(r.close())
             r.restore_variables()
         self.ends = ends
-        merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
+        merged, renewed = {}, []
+        for n in self.names:
+            if raw[0][n] is raw[1][n]:
+                self.variables[n] = raw[0][n]
+            elif type(values := raw[0][n]) is GrowingArray and values.is_of(raw[1][n]):
+                if not (ends[0][n][0] and ends[1][n][0]):
+                    raise Failure(f"{n} is an array to which something was appended")
+                renewed.append(n)
+            elif (one := self._merge(n, ends[0][n], ends[1][n], region)) is not None:
+                merged[n] = one
         code, pairs = self._join_codes(codes[0], codes[1], region)
         written = [k for k in proxies if any(k in s for s in stores)]
         unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
@@ -145,6 +159,8 @@ class Branch(Trial):
             self.variables[name] = make(*new[: len(parts)])
             self.variables.bound(name, new[0])
             del new[: len(parts)]
+        for name in renewed:  # the counts of their rows are variables, too
+            self.variables[name] = raw[0][name].renewed()
         return code(*new) if callable(code) else code
 
     def _proxies_of(self, name: str, value: Any) -> Any:
@@ -216,24 +232,38 @@ class Branch(Trial):
             return self._merge_maybe(name, a, b, region)
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
 
-    def _merge_maybe(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
-        """As :meth:`_merge`, of a variable that is not bound on one side, or may not be."""
-        ((x, is_x), p), ((y, is_y), q) = (split(a[0]), a[1]), (split(b[0]), b[1])
+    def _merge_maybe(
+        self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, nothing: Any = UNBOUND
+    ) -> Any:
+        """As :meth:`_merge`, of a variable that is ``nothing`` on one side, or may be: not bound, or ``None``."""
+        ((x, is_x), p), ((y, is_y), q) = (split(a[0], nothing), a[1]), (split(b[0], nothing), b[1])
         if x is UNBOUND:
             x, p = y, nothing_like(q)
         elif y is UNBOUND:
             y, q = x, nothing_like(p)
         if p is None or q is None or name in self.mixed:
-            raise Failure(f"{name} is bound on one side only")
+            raise Failure(
+                f"{name} is {'bound on one side only' if nothing is UNBOUND else 'of another kind on either side'}"
+            )
         pairs, make = self._bring_together(name, (x, p), (y, q), region, f"{name} is of another kind on either side")
-        return [*pairs, (is_x, is_y)], lambda *made: TracedMaybe(make(*made[:-1]), TracedNumber(made[-1]))
+        kind = TracedMaybe if nothing is UNBOUND else TracedOptional
+        if kind is TracedOptional:
+            self.tracer.inputs.prologue.varying.has_optionals = True
+            if any(type(v) is TracedArray and (v.path or v.storage.origin is not None) for v in (a[0], b[0])):
+                raise Failure(f"{name} is of another kind on either side")
+        return [*pairs, (is_x, is_y)], lambda *made: kind(make(*made[:-1]), TracedNumber(made[-1]))
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
+        is_optional = any(v is None or type(v) is TracedOptional for v in (x, y))
+        if is_optional and not self.tracer.inputs.prologue.varying.knows_none and UNBOUND is not x and UNBOUND is not y:
+            return self._merge_maybe(name, a, b, region, None)
         if type(x) is type(y) is tuple and type(p) is type(q) is tuple and len(x) == len(y):
             return self._bring_tuples_together(name, a, b, region, reason)
         if name in self.mixed and p is not None and q is not None:
             return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
+        if grows(x, y) or grows(y, x):
+            self.tracer.growing.add(name)
         if p is None or q is None or not are_alike(p, q):
             kinds = kinds_of_both(x, y)
             if kinds is not None:
@@ -284,6 +314,18 @@ class Branch(Trial):
             )
             return lambda *made: Returned(make(*made)), pairs
         raise Failure("it jumps on one side")
+
+
+def _as_known(x: Any) -> Any:
+    """A value at the end of a side, as what is known of it there: for an array that a loop appends to, whether it is the present one."""
+    return x.is_present() if type(x) is GrowingArray else settled_if_known(x)
+
+
+def _with_known_value(code: Any) -> Any:
+    """A code, with what it returns as what that is known to be on a side."""
+    if type(code) is not Returned or code.value is settled_if_known(code.value):
+        return code
+    return Returned(settled_if_known(code.value))
 
 
 def _leaving(x: Any, y: Any, a: list[ExitPath], b: list[ExitPath], variables: Variables) -> tuple[Any, Any]:

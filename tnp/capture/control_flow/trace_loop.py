@@ -6,18 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
-from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
+from tnp.capture.control_flow.early_exit import ExitPath, exits_of, joined
+from tnp.capture.control_flow.growing_arrays import GrownVariables, grows, is_renewed, renew
 from tnp.capture.control_flow.iterables import Iterations
+from tnp.capture.control_flow.iteration_bounds import IterationBound, bound_of
 from tnp.capture.control_flow.loop_carried import (
     bound_counters,
     carried_handle,
+    dims_that_shrink,
     either_of,
+    handed_by,
+    is_bound,
+    is_callers,
+    is_scalar,
     name_of,
     output_handle,
     own_sizes,
     parts_of,
+    places_before,
     proxy_of,
     settled,
+    tell_apart,
 )
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.guards.varying_values import ReadsVarying
@@ -27,20 +36,17 @@ from tnp.capture.speculation.trials import (
     CONSTANTS,
     CONTINUE,
     BufferRotation,
-    ConditionalExit,
     Failure,
-    Returned,
     Trial,
     grown_lists,
     is_same_array,
     is_unknown,
-    ways_of,
-    without,
 )
-from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
+from tnp.capture.tracing.optional_values import TracedOptional
+from tnp.capture.tracing.output_aliasing import mark_shared, may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes, symbols
+from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
@@ -75,6 +81,13 @@ class Loop(Trial):
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
         self.maybe: dict[str, Any] = {}
+        #: those of them that are bound to ``None`` instead
+        self.optional: set[str] = set()
+        #: those that it binds to arrays with more rows each time
+        self.grown = GrownVariables(self.tracer.growing)
+        #: what bounds how often it runs as long as its condition holds, and how often that is at most (``None``: nobody knows)
+        self.bound: IterationBound | None = None
+        self.most: Any = None
         #: arrays that take turns, which all are back after ``times`` iterations: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -124,9 +137,16 @@ class Loop(Trial):
         while True:
             before = self._findings()
             try:
-                return super().attempt()
+                left = super().attempt()
+                self.grown.end(self.variables)
+                return left
             except Failure:
+                self.grown.begin(self.names, self.variables)
+                if self.bound is not None and self.most is None:
+                    self.most = self.bound.most()
+                    self.lists.clear()  # there is room for so many
                 if before == self._findings() and not self._may_assume():
+                    self.grown.undo(self.variables)
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
@@ -139,17 +159,17 @@ class Loop(Trial):
         begin = either(value, kinds)
         if begin is None:
             raise Failure(f"{name} begins as another kind of number")
-        inits[name], inits[_flag(name)] = parts_of(begin)
+        inits[name], inits[is_scalar(name)] = parts_of(begin)
         init = inits[name]
         carried[name] = TensorProxy(self.trace.make_name(name_of(name)), like=init, lang=init.lang, scalar=True)
-        carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
-        entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
+        carried[is_scalar(name)] = NumberProxy(self.trace.make_name("n"), bool)
+        entries[name] = either_of((carried[name], carried[is_scalar(name)]), kinds)
 
     def _carry_maybe(
         self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
     ) -> None:
         """Carries a variable that may be unbound: what it is bound to, and whether it is."""
-        held, is_bound = split(value)
+        held, there = split(value, self._nothing(name))
         if held is UNBOUND:
             nothing = nothing_like(self.maybe[name])
             held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
@@ -157,7 +177,37 @@ class Loop(Trial):
         if made is None or name in self.mixed:
             raise Failure(f"{name} may be unbound")
         inits[name], carried[name], entries[name] = made
-        inits[_bound(name)], carried[_bound(name)] = is_bound, NumberProxy(self.trace.make_name("n"), bool)
+        inits[is_bound(name)], carried[is_bound(name)] = there, NumberProxy(self.trace.make_name("n"), bool)
+
+    def _nothing(self, name: str) -> Any:
+        """What a variable that may be nothing is bound to then."""
+        return None if name in self.optional else UNBOUND
+
+    def _maybe(self, name: str, handle: Any, flag: Any) -> Any:
+        return (TracedOptional if name in self.optional else TracedMaybe)(handle, TracedNumber(flag))
+
+    def _may_be_nothing(self, name: str, value: Any) -> bool:
+        if type(value) is TracedMaybe:
+            self.maybe.setdefault(name, proxy_of(value.value))
+        elif type(value) is TracedOptional and name not in self.maybe:
+            self._may_be_none(name, proxy_of(value.value))
+        return name in self.maybe
+
+    def _may_be_none(self, name: str, like: Any) -> None:
+        """Notes that a variable is ``None`` or something like a proxy, in an iteration."""
+        varying = self.tracer.inputs.prologue.varying
+        if name not in self.mixed and nothing_like(like) is not None and not varying.knows_none:
+            varying.has_optionals = True
+            self.optional.add(name)
+            self.maybe[name] = like
+
+    def _find_bound(self, region: Region, tested: Any, condition: Any, carried: Any, inits: Any) -> None:
+        """Finds out how often it runs at most. Raises :class:`Failure` where there is to be room for as much as it appends then."""
+        if self.bound is None and self.iterations is None:
+            ends = {n: proxy_of(self.variables[n]) for n in inits if n in self.variables}
+            self.bound = bound_of(tested, condition, carried, inits, ends, in_another=len(self.tracer.regions) > 1)
+        if self.bound is not None and self.most is None and region.list_uses():
+            raise Failure("there is room for as many items as it has iterations")
 
     def _may_assume(self) -> bool:
         """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
@@ -176,6 +226,8 @@ class Loop(Trial):
             len(self.mixed),
             len(self.maybe),
             len(self.counting),
+            len(self.grown),
+            self.most is not None,
             sum(map(len, self.varying.values())),
             len(set(self.differing.values())),
         )
@@ -210,15 +262,11 @@ class Loop(Trial):
         return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
     def once(self, region: Region) -> Any:
-        carried: dict[str, Any] = {}
-        inits: dict[str, Any] = {}
-        entries: dict[str, Any] = {}
+        carried, inits, entries = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         self.sizes, self.of_size = {}, {}
         for name in self.names:
             value = self.variables[name]
-            if type(value) is TracedMaybe:
-                self.maybe.setdefault(name, proxy_of(value.value))
-            if name in self.maybe:
+            if self._may_be_nothing(name, value):
                 self._carry_maybe(name, value, inits, carried, entries)
                 continue
             if type(value) is TracedEither:
@@ -246,7 +294,7 @@ class Loop(Trial):
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
-        self._tell_apart(inits)
+        tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()
         low, high = (None, None) if self.iterations is None else self.iterations.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
@@ -256,14 +304,19 @@ class Loop(Trial):
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
-            flag = carried.get(_bound(name))
-            self.variables[name] = handle if flag is None else TracedMaybe(handle, TracedNumber(flag))
+            flag = carried.get(is_bound(name))
+            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
+        renew(self.names, self.variables)
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
-        leaves = self._leaving(code, region)
-        if condition is True and not leaves:  # the end is not to be seen yet, or there is none
-            raise Failure("its condition does not depend on what it computes", settles=self.forever)
+        leaves = exits_of(code, region, self.variables, self.names)
+        if not leaves and (
+            self.forever or condition is True
+        ):  # Python knows how often it runs; or the end is not to be seen yet
+            reason = "its condition does not depend on what it computes"
+            raise Failure(reason if condition is True else "its condition is known while tracing", settles=self.forever)
         self.lifts = self.lifts or bool(leaves)  # an iteration that may leave the loop cannot be peeled
+        self._find_bound(region, tested, condition, carried, inits)
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -274,14 +327,13 @@ class Loop(Trial):
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
-        own = own_sizes(carried.values(), inits.values())
-        scope, tested = [*own, *scope], [*own, *tested]
+        scope, tested = ([*own_sizes(carried.values(), inits.values()), *of] for of in (scope, tested))
         left = self._record(
             region, scope, index, (tested, condition), leaves,
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
+            {n: (carried[n], handles[n], places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
         for one, names in zip(self.appended.values(), holders):
@@ -296,7 +348,7 @@ class Loop(Trial):
 
     def describe(self, region: Region) -> None:
         region.is_loop = True
-        region.times = None if self.iterations is None else self.iterations.most()
+        region.times = self.most if self.iterations is None else self.iterations.most()
         region.over = () if self.iterations is None else tuple(x for x, _ in self.iterations.over)
 
     def _holders(self, storage: Storage | None, handles: dict[str, TracedArray | None]) -> list[str]:
@@ -353,17 +405,6 @@ class Loop(Trial):
             raise Retrace(region)
         super().check_effects(region)
 
-    def _tell_apart(self, inits: dict[str, Any]) -> None:
-        """Arrays that are views of all of one another are objects of their own behind a loop, too."""
-        values = self.variables.values()
-        first: dict[str, TracedArray] = {}
-        for name in [*(n for n in values if n not in inits), *(n for n in inits if n in values)]:
-            value = values[name]
-            if type(value) is TracedArray and not value.scalar and not value.storage.lost:
-                proxy = inits[name] if name in inits else value.__tnp_value__()
-                if first.setdefault(proxy.name, value) is not value and name in inits:
-                    inits[name] = view_of_all(proxy)
-
     def _one_round(self, index: TracedNumber) -> Any:
         """The body, as often as it takes for arrays to have their names again; gives its code."""
         if self.iterations is None:
@@ -388,7 +429,7 @@ class Loop(Trial):
         if not now or set(now) != set(now.values()):
             return
         written = any(n in self.stores and n not in self.rebound for n in now)
-        if not written and not any(_is_callers(region.values[n]) for n in now):
+        if not written and not any(is_callers(region.values[n]) for n in now):
             return
         if self.iterations is None or not self.iterations.known:  # it may end on any turn, so they are variables
             self.rebound.update(n for n in now if n in self.stores)
@@ -405,25 +446,10 @@ class Loop(Trial):
         holds = self.test()
         if not is_unknown(holds) and not holds:
             raise Failure("its condition does not depend on what it computes")
-        if self.forever and holds is not True:
-            raise Failure("its condition is known while tracing", settles=True)
         if any(s.value.name != p.name for s, p in region.carried.values()):
             raise Failure("its condition writes to an array")
         condition = proxy_of(condition_of(holds)) if is_unknown(holds) else True
         return region.take(), condition
-
-    def _leaving(self, code: Any, region: Region) -> list[ExitPath]:
-        """In which ways an iteration ends the loop; if there are several, whether it does in any comes first."""
-        code = without(code, CONTINUE)
-        if code is None:
-            return []
-        if not isinstance(code, ConditionalExit):
-            raise Failure("it is left in each iteration")
-        ways = [
-            ExitPath(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
-            for c, how in ways_of(code)
-        ]
-        return ways if len(ways) == 1 else [ExitPath(code.condition, None, None), *ways]
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -435,8 +461,8 @@ class Loop(Trial):
         for name in self.names:
             value = self.variables[name]
             if name in self.maybe:
-                held, results[_bound(name)] = split(value)
-                results[name] = proxy_of(held)
+                held, results[is_bound(name)] = split(value, self._nothing(name))
+                results[name] = carried[name] if held is UNBOUND else proxy_of(held)
                 if results[name] is None or not fits(carried[name], results[name]):
                     raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
                 handles[name] = settled(name, held, entries, region, self.loose)
@@ -445,12 +471,12 @@ class Loop(Trial):
                 end = either(value, self.mixed[name])
                 if end is None:
                     raise Failure(f"{name} becomes another kind of number")
-                results[name], results[_flag(name)] = parts_of(end)
+                results[name], results[is_scalar(name)] = parts_of(end)
                 handles[name] = None
                 continue
             if name not in carried:
                 before = region.values[name]
-                if value is before:
+                if value is before or is_renewed(before, value):
                     continue
                 if type(before) is TracedArray and is_same_array(value, before):
                     raise Failure(f"{name} becomes a view of itself", settles=True)
@@ -459,6 +485,8 @@ class Loop(Trial):
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
                 may_be = self.lifts or type(value) is TracedMaybe
+                if before is None and (self.lifts or type(value) is TracedOptional):
+                    self._may_be_none(name, proxy_of(split(value, None)[0]))
                 if before is UNBOUND and may_be and name not in self.variables.attributes:
                     like = proxy_of(split(value)[0])
                     if nothing_like(like) is not None:
@@ -472,6 +500,10 @@ class Loop(Trial):
             if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
                 self.counting.add(name)
                 raise Failure(f"{name} counts")
+            if value is None or type(value) is TracedOptional:
+                self._may_be_none(name, carried[name])
+            if grows(region.values[name], value):
+                self.tracer.growing.add(name)
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
                 lifts = self.lifts or type(value) is TracedEither
@@ -490,26 +522,13 @@ class Loop(Trial):
             raise Failure("two of its variables may be bound to one array")
         return results, handles
 
-    def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
-        """The variables whose first arrays a variable may be bound to after some iterations."""
-        found: list[str] = []
-        found += self._handed_by(handles.get(name), entries, found)
-        for source in found:
-            found += self._handed_by(handles.get(source), entries, found)
-        return found
-
-    def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
-        """The variables whose arrays, at the beginning of an iteration, ``handle`` may be at its end."""
-        places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
-        return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
-
     def _check_owned(self, entries: dict[str, Any]) -> None:
         """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
         arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
         written = [n for n, x in arrays.items() if x.storage.written]
         for name in written:  # what is handed on to one of them is written an iteration later
             handle, _ = split(self.variables[name])
-            written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
+            written += handed_by(handle if type(handle) is TracedArray else None, entries, written)
         if not all(arrays[n].storage.writable for n in written):
             raise Failure("it writes to what another variable was bound to")
         if not self.owned.issuperset(written):
@@ -518,14 +537,8 @@ class Loop(Trial):
 
     def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
         """Notes the dimensions of a variable that change from iteration to iteration, where that is all that does, and none grows."""
-        if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
-            return
-        pairs = list(zip(arg.shape, result.shape))
-        limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
-        if all(n is not None and m is not None and m <= n for n, m in limits):
-            changed = {
-                d for d, (n, m) in enumerate(pairs) if symbols.value_of(n) is not None and sizes.equal(n, m) is not True
-            }
+        changed = dims_that_shrink(arg, result)
+        if changed is not None:
             self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
@@ -565,15 +578,16 @@ class Loop(Trial):
         for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
             if name in self.maybe:
-                flag = args[names.index(_bound(name))]
-                self.variables[name] = TracedMaybe(self.variables[name], TracedNumber(flag))
+                flag = args[names.index(is_bound(name))]
+                self.variables[name] = self._maybe(name, self.variables[name], flag)
             elif name in self.mixed:
-                self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
+                self.variables[name] = either_of((proxy, args[names.index(is_scalar(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
+        renew(self.names, self.variables)
         if not told:
             return None
         return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
@@ -581,18 +595,3 @@ class Loop(Trial):
     def _count_iterations(self) -> None:
         self.tracer.rolled = True
         self.tracer.rolled_iterations += self._repeats * self.tracer.repeats
-
-
-def _is_callers(x: Any) -> bool:
-    """Whether an array is the caller's: what is bound to it looks at the same memory when the loop has ended."""
-    return type(x) is TracedArray and not x.scalar and x.storage.origin is not None
-
-
-def _bound(name: str) -> str:
-    """Under what it stands whether a variable is bound that may not be."""
-    return f"{name} is bound"
-
-
-def _flag(name: str) -> str:
-    """Under what the flag of a variable stands that is a number or a scalar."""
-    return f"{name} is a scalar"

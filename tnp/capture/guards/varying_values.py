@@ -134,6 +134,9 @@ class VaryingValues:
         self.has_lengths = False
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
+        #: whether it is known while tracing what is ``None``; whether the present trace has values of which it is not
+        self.knows_none = False
+        self.has_optionals = False
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}

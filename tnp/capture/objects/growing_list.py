@@ -49,6 +49,8 @@ def refuse_uses(kind: type) -> None:
         compared = ("__eq__", "__ne__", "__repr__", "__str__")
         if callable(getattr(list, name)) and (name not in kept or name in compared):
             setattr(kind, name, _reading(name))
+    if "__radd__" not in kept:  # a list has none, and adds what a stand-in has
+        setattr(kind, "__radd__", _reading("__radd__"))  # noqa: B010 (a type checker knows no such attribute)
 
 
 setattr(GrowingList, "__iadd__", _added)  # noqa: B010 (list has an __add__ of another signature)

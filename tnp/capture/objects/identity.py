@@ -19,6 +19,7 @@ from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
 from tnp.capture.rewrite.code_origin import is_followed
+from tnp.capture.tracing.optional_values import TracedOptional, is_none, there
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core.errors import NeedsEager
@@ -29,10 +30,14 @@ __all__ = ["id_", "is_", "is_not", "isinstance_", "type_"]
 _SINGLETONS = (type(None), type(...), type(NotImplemented), bool, np.bool)
 
 
-def is_(a: Any, b: Any) -> bool:
+def is_(a: Any, b: Any) -> Any:
     """``a is b``."""
     if a is b or active.running() is None:
         return a is b
+    if type(a) is TracedOptional or type(b) is TracedOptional:
+        return _is_optional(a, b)
+    if a is None or b is None:  # no other stand-in stands for it
+        return False
     if type(a) not in _STAND_INS and type(b) not in _STAND_INS and not (_may_stand_in(a) or _may_stand_in(b)):
         return False
     first, second = _known(a, b), _known(b, a)
@@ -58,8 +63,17 @@ def is_(a: Any, b: Any) -> bool:
     return same
 
 
-def is_not(a: Any, b: Any) -> bool:
+def _is_optional(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return is_none(b if a is None else a)
+    x, y = (v.decided() if type(v) is TracedOptional else v for v in (a, b))
+    return is_(x, y)
+
+
+def is_not(a: Any, b: Any) -> Any:
     """``a is not b``."""
+    if active.running() is not None and (a is None or b is None) and TracedOptional in (type(a), type(b)):
+        return there(b if a is None else a)
     return not is_(a, b)
 
 
@@ -79,6 +93,8 @@ def type_(x: Any, *rest: Any) -> Any:
     """``type(x)``, the class that the user knows."""
     if rest:
         return type(x, *rest)
+    if type(x) is TracedOptional:
+        x = x.decided()
     if type(x) is TracedEither:
         x = x.settled()
     if isinstance(x, (GrowingList, ListStandIn)):
@@ -90,6 +106,8 @@ def type_(x: Any, *rest: Any) -> Any:
 
 def isinstance_(x: Any, kinds: Any) -> bool:
     """``isinstance(x, kinds)``."""
+    if type(x) is TracedOptional:
+        x = x.decided()
     for kind in kinds if type(kinds) is tuple else (kinds,):
         check = class_attribute(type(kind), "__instancecheck__")
         if is_followed(check):

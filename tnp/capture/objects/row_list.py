@@ -52,9 +52,15 @@ class ListStandIn(list[Any]):
         """Whether the list has items."""
         raise ReadsVarying(self.description)
 
-    def as_array(self, *, filled: bool = False) -> Any:
-        """The array that NumPy makes of the list; with ``filled``, the call runs eagerly if the list is empty."""
+    def as_array(self, *, filled: bool = False, typed: bool = False) -> Any:
+        """The array that NumPy makes of the list; with ``filled``, the call runs eagerly if the list is empty, and with ``typed`` it does
+        not matter which dtype an empty one has."""
         raise ReadsVarying(self.description)
+
+    @property
+    def are_integers(self) -> bool:
+        """Whether all items are Python's integers, of which the program counts how many there are."""
+        return False
 
     def as_subscript(self) -> Any:
         """The array of indices that NumPy takes it for."""

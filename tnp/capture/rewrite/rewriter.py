@@ -141,7 +141,7 @@ class _Rewriter(Transformer):
         self.generic_visit(node)
         return self._new_list(node) if isinstance(node.ctx, ast.Load) and not node.elts else node
 
-    def _new_list(self, node: ast.List) -> ast.Call:
+    def _new_list(self, node: ast.expr) -> ast.Call:
         places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
         return self._hook("new_list", node, node, *places)
 
@@ -209,8 +209,8 @@ class _Rewriter(Transformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         if isinstance(node.value, ast.Tuple):
-            node.value.elts = [self._new_list(x) if isinstance(x, ast.List) else x for x in node.value.elts]
-        elif isinstance(node.value, ast.List):
+            node.value.elts = [self._new_list(x) if _is_list(x) else x for x in node.value.elts]
+        elif _is_list(node.value):
             node.value = self._new_list(node.value)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
@@ -246,8 +246,6 @@ class _Rewriter(Transformer):
         can_move = _can_move(*node.comparators)
         self.generic_visit(node)
         if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            if any(isinstance(x, ast.Constant) and x.value is None for x in (node.left, *node.comparators)):
-                return node  # no stand-in stands for None
             return self._hook(
                 "is_" if isinstance(node.ops[0], ast.Is) else "is_not", node, node.left, *node.comparators
             )
@@ -296,6 +294,9 @@ class _Rewriter(Transformer):
         target = node.target
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
+            if isinstance(target.value, ast.Name) and not isinstance(target.slice, (ast.Slice, ast.Tuple)):
+                name = ast.copy_location(ast.Name(target.value.id, ast.Load()), target)
+                target.slice = self._hook("position", target, name, target.slice)
             target.value = self._hook("written", target, target.value)
             return node
         if not isinstance(target, ast.Name) or target.id in self.assigned:
@@ -304,6 +305,8 @@ class _Rewriter(Transformer):
         before = ast.Assign(
             [ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name)
         )
+        if isinstance(node.op, ast.Add):
+            node.value = self._hook("added", node, name, node.value)
         return [ast.copy_location(before, node), node]
 
     def visit_FunctionDef(self, node: Any) -> Any:
@@ -550,3 +553,10 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
     _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
     changes: dict[str, Any] = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
     return code.replace(co_consts=tuple(constants), **changes)
+
+
+def _is_list(x: ast.expr) -> bool:
+    """Whether an expression makes a list that is written down: ``[a, b]``, or ``[0] * n``, of which the program may change items."""
+    if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Mult):
+        return any(isinstance(side, ast.List) and side.elts for side in (x.left, x.right))
+    return isinstance(x, ast.List)

@@ -16,12 +16,28 @@ from tnp.capture.objects.constructs import attributes_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
+from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 
 __all__ = ["Reachable"]
 
 _LEAVES = frozenset(
-    (int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject, AttributeDict)
+    (
+        int,
+        float,
+        bool,
+        complex,
+        str,
+        bytes,
+        type(None),
+        TracedArray,
+        TracedNumber,
+        TracedObject,
+        AttributeDict,
+        TracedOptional,
+        GrowingArray,
+    )
 )
 #: where the classes in C are of whose objects the garbage collector is asked what they hold: bound methods, partials, iterators
 _HOLDERS = frozenset(("builtins", "types", "functools", "itertools", "operator", "collections"))

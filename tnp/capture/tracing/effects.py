@@ -18,6 +18,8 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import copy_of, python_call
 from tnp.capture.objects.foreign import Foreign, real_value
+from tnp.capture.rewrite.code_origin import is_followed
+from tnp.capture.tracing.optional_values import TracedOptional, settled
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.program_frames import warned_at
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -92,6 +94,8 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _packed(x: Any, values: list[Any]) -> Any:
     """``x`` with slots for what the program computes, which ``values`` collects."""
+    if type(x) is TracedOptional:
+        x = x.decided()
     kind = type(x)
     if kind in (tuple, list):
         return kind(_packed(y, values) for y in x)
@@ -215,4 +219,24 @@ def resolved(x: Any) -> Any:
     return x.known() if type(x) in (TracedText, TracedFormatting) else x
 
 
+def arguments(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call of ``f``, with texts in place of what stands for them. What is not traced takes no value that may be
+    ``None``."""
+    args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+    if not any(type(x) is TracedOptional for x in (*args, *kwargs.values())) or _passes_on(f):
+        return args, kwargs
+    return tuple(map(settled, args)), {k: settled(v) for k, v in kwargs.items()}
+
+
+def _passes_on(f: Any) -> bool:
+    """Whether a function is traced, looks at no more than what its arguments are, or puts them into a container."""
+    if type(f) is types.FunctionType:
+        return is_followed(f)
+    if type(f) is types.BuiltinFunctionType:
+        return any(f is g for g in _OF_IDENTITY) or isinstance(f.__self__, (list, dict, set))
+    is_of_python = isinstance(f, type) and f.__module__ == "builtins" and not any(f is g for g in _OF_IDENTITY)
+    return not (isinstance(f, np.ufunc) or is_of_python)
+
+
+_OF_IDENTITY = (isinstance, operator.is_, operator.is_not, id, type, tuple, list, dict, set, getattr, setattr)
 _HANDLES = (TracedArray, TracedNumber, TracedEither)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.counted_lists import new_list
+from tnp.capture.control_flow import made_lists
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
 from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
@@ -57,7 +57,7 @@ from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch
-from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
@@ -143,9 +143,11 @@ class Runtime(ControlFlow):
 
     def new_list(self, items: list[Any], line: int, column: int) -> list[Any]:
         """A list that the function has just made, at a place of its code."""
-        return new_list(items, self.function.__code__, line, column)
+        return made_lists.new_list(items, self.function.__code__, line, column)
 
     of_items = of_items
+    position = staticmethod(made_lists.position)
+    added = staticmethod(made_lists.added)
 
     attribute = staticmethod(attribute)
     copied = staticmethod(copied)
@@ -208,11 +210,11 @@ class Runtime(ControlFlow):
             return made_by(owner, key) if active.running() is not None else owner[key]
         if is_traced(key) and _takes_real_subscripts(class_of(owner)):
             raise NeedsEager(f"it takes an item of a {type(owner).__name__} by a value of the program")
-        return item_of(owner, key)
+        return item_of(owner, made_lists.position(owner, key))
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
-        self.written(target)[key] = value
+        self.written(target)[made_lists.position(target, key)] = value
 
     def written(self, x: Any) -> Any:
         """``x``, which an operation is about to change in place: an array that was not traced is one of the trace now."""
@@ -237,8 +239,8 @@ class Runtime(ControlFlow):
             return self._call_object(f, tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()})
         if active.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
-        args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
-        _check_iterators(args)
+        args, kwargs = arguments(f, args, kwargs)
+        _check_arguments(f, args)
         operation = operation_of(f)
         if operation is not None:
             return _call_operation(f, operation, args, kwargs)
@@ -419,9 +421,11 @@ def _own_builtin(f: Any) -> Callable[..., Any] | None:
         return None
 
 
-def _check_iterators(args: tuple[Any, ...]) -> None:
+def _check_arguments(f: Any, args: tuple[Any, ...]) -> None:
     """Raises :class:`NeedsEager` where a call in a loop or a branch may take from an iterator of the outside."""
     tracer = active.running()
+    if type(f) is types.BuiltinFunctionType and type(f.__self__) is list:
+        made_lists.check_method(f.__self__, f.__name__, args)
     if tracer is not None and tracer.regions:
         check_own_iterators(args)
 

@@ -14,6 +14,8 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
+from tnp.capture.tracing.growing import GrowingArray, array_of
+from tnp.capture.tracing.optional_values import TracedOptional, settled
 from tnp.capture.tracing.predicates import surely_fits
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -40,7 +42,7 @@ _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod"))
 #: operators that Python's complex numbers have
 _COMPLEX = frozenset(("add", "sub", "mul", "div", "pow", "eq", "ne"))
 _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
-_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
+_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither, TracedOptional, GrowingArray}
 
 
 #: operators that NumPy's integer scalars do not watch for overflows; functions of arrays watch for none
@@ -62,6 +64,8 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     kinds = set(map(type, args))
     if any(issubclass(kind, ListStandIn) for kind in kinds):
         return operate(tracer, method, *(x.as_array() if isinstance(x, ListStandIn) else x for x in args))
+    if TracedOptional in kinds or GrowingArray in kinds:
+        return operate(tracer, method, *(array_of(settled(a)) for a in args))
     if TracedEither in kinds:
         return scalar_kind.operate(method, *args)
     if method in _COMPLEX and _is_complex(args[0]):  # to Python's complex numbers a scalar of float64 is a float
@@ -117,6 +121,7 @@ def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> An
     """``target += other`` and its like."""
     if not is_operand(other):
         return NotImplemented
+    other = array_of(settled(other))
     if type(other) is TracedEither:
         other = other.beside(target.dtype)
     return target.library.in_place(tracer, method, target, other)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.objects.row_list import ListStandIn
+from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import intervals, sizes, symbols
@@ -28,7 +30,7 @@ PLAIN = frozenset(
 )
 
 
-_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither)
+_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither, TracedOptional, GrowingArray)
 
 
 def is_traced(x: Any) -> bool:

@@ -21,6 +21,7 @@ from tnp.capture.control_flow.iterables import (
     reversed_,
     zip_,
 )
+from tnp.capture.control_flow.made_lists import check_method, list_of
 from tnp.capture.control_flow.selection import ControlFlow, truth_of
 from tnp.capture.libraries.numpy.deleting import DELETING
 from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
@@ -34,6 +35,7 @@ from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_
 from tnp.capture.objects.plain_attributes import OF_OBJECT
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.speculation.trials import is_unknown
+from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
@@ -108,7 +110,10 @@ def _as_item(x: Any, items: Any) -> Any:
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
     items = _one_by_one(items)
-    rows = _rows(items, filled=True)
+    is_counted = isinstance(items, ListStandIn) and items.are_integers  # the sum of none of them is an integer, too
+    rows = items.as_array(typed=True) if is_counted else _rows(items, filled=True)
+    if is_counted and type(start) is int and start == 0:
+        return active.current().numpy_function(np.sum, (rows,), {}).item()
     if type(start) is int and start == 0 and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
         return _as_item(total(rows), items)
     found = start
@@ -132,6 +137,8 @@ def _all(items: Any, /) -> Any:
 def _len(x: Any) -> Any:
     if isinstance(x, ListStandIn):
         return x.length()
+    if type(x) is GrowingArray:
+        return x.length()
     if type(x) is TracedArray:
         if not x.shape_:
             raise TypeError("len() of unsized object")
@@ -144,12 +151,26 @@ def _bool(x: Any) -> Any:
     return truth_of(x) if is_unknown(x) else bool(x)
 
 
-def _list(x: Any) -> Any:
-    return x.copy() if isinstance(x, ListStandIn) else list(x)
+def _list(*xs: Any) -> Any:
+    if len(xs) != 1 or not (type(xs[0]) is range or is_traced(xs)):
+        return list(*xs)
+    (x,) = xs
+    return x.copy() if isinstance(x, ListStandIn) else list_of(x, lambda: list(x), numbers=False)
 
 
 #: functions of generators that are given their items
 _OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple)
+
+
+def _sorted(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+    if key is None and type(reverse) is bool:
+        if type(x) is list:
+            check_method(x, "sort", ())
+        elif isinstance(x, ListStandIn) or type(x) is TracedArray:
+            made = x.copy() if isinstance(x, ListStandIn) else list_of(x, lambda: list(x), numbers=False, counts=True)
+            made.sort(reverse=reverse)
+            return made
+    return sorted(x, key=key, reverse=reverse)
 
 
 def of_items(runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any]) -> Any:
@@ -191,6 +212,7 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
 BUILTINS: dict[Any, Callable[..., Any]] = {
     bool: _bool,
     list: _list,
+    sorted: _sorted,
     float: converted(float),
     int: converted(int),
     complex: converted(complex),
@@ -231,6 +253,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
-    np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    list, np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
     operator.is_, operator.is_not, *OF_OBJECT,
 ))  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import scalar_of, scalar_or_number, select
 from tnp.capture.objects.row_list import ListStandIn
+from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, languages, prims
 from tnp.core.errors import NeedsEager, NeedsValue
@@ -159,6 +160,8 @@ def condition_of(x: Any) -> Any:
     """``x``, of which only the truth matters, as a value of one kind."""
     if isinstance(x, ListStandIn):
         return x.is_filled()
+    if type(x) is TracedOptional:
+        return condition_of(x.truth())
     return x.scalar if type(x) is TracedEither else x
 
 

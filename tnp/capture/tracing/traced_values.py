@@ -564,8 +564,8 @@ def _number_operator(method: str, reflected: bool, python: Callable[[Any, Any], 
         if type(other) is not TracedArray and isinstance(other, _PYTHON_NUMBERS):
             # of a class with operators of its own
             return python(other, self._known()) if reflected else python(self._known(), other)
-        if method == "mul" and type(other) is list and len(other) == 1 and is_symbol(self.proxy):
-            return _tracer.current().repeated(other[0], self)
+        if method == "mul" and type(other) is list and self.proxy.python_type is int:
+            return _tracer.current().repeated(other, self)
         return NotImplemented
 
     return operate

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.control_flow import growing_arrays, made_lists
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.libraries.base import Library, library_of_function, library_of_value
 from tnp.capture.libraries.numpy.generators import example_of, method_of
@@ -20,10 +21,12 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
-from tnp.capture.objects.row_list import ListStandIn, RepeatedList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
+from tnp.capture.tracing.growing import GrowingArray, array_of
+from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import OuterName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.capture.tracing.predicates import (
@@ -45,7 +48,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, languages, prims, sizes, symbols
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, user_stack
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
@@ -73,6 +76,8 @@ class Tracer:
         self, trace: Trace, inputs: Inputs, *, strict: bool = False, evaluator: GuardEvaluator | None = None
     ) -> None:
         self.trace = trace
+        #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
+        self.facts, self.growing = Facts(), set[str]()
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
@@ -178,8 +183,10 @@ class Tracer:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
-        if kind is TracedEither:
+        if kind is TracedEither or kind is TracedOptional:
             return self.value(x.settled(), seen)
+        if kind is GrowingArray:
+            return self.value(x.array(), seen)
         if isinstance(x, ListStandIn):
             return self.value(x.as_array(), seen)
         if kind not in PLAIN and library_of_value(x) is not None:
@@ -239,6 +246,9 @@ class Tracer:
         library: Library = NUMPY if symbol.language is None else symbol.language.library
         info = library.functions.get(symbol.id)
         kinds = set(map(type, args))
+        if TracedOptional in kinds or GrowingArray in kinds:
+            args = tuple(array_of(settled(a)) for a in args)
+            kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
             args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs)
         if library.has_out(info, args, kwargs):
@@ -434,13 +444,17 @@ class Tracer:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True
 
-    def repeated(self, item: Any, times: TracedNumber) -> Any:
-        """``[item] * times``, of a size; ``NotImplemented`` where the program needs the list itself."""
-        place = next(iter(user_stack()), None)
-        description = f"a list repeated at {place}"
-        if place is None or self.inputs.prologue.varying.is_specialized(description):
-            return NotImplemented
-        return RepeatedList(description, item, times)
+    def repeated(self, items: list[Any], times: Any) -> Any:
+        """``items * times``; ``NotImplemented`` where the program needs to know how often."""
+        return made_lists.repeated(self, items, times)
+
+    def list_of_numbers(self, a: TracedArray, listed: Callable[[], Any]) -> Any:
+        """``a.tolist()``, of an array with dimensions; ``listed()`` gives it where the items are known one by one."""
+        return made_lists.list_of(a, listed, numbers=True)
+
+    def appended(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What ``function`` makes of arrays, one of which a loop appends to; ``NotImplemented`` if it does not append."""
+        return growing_arrays.appended(function, args, kwargs)
 
     def assigns(self, owner: Any, name: str) -> None:
         """Called before an attribute of an object gets another value."""

@@ -490,8 +490,11 @@ def isin(
         )
     x, among = promote(x, among)
     length = symbols.extent(among.numel) if symbols.is_symbol(among.numel) else among.numel
-    if isinstance(length, NumberProxy):
-        raise NeedsEager("np.isin among elements of a number that is known only when the program runs")
+    if isinstance(length, NumberProxy):  # known only when the program runs, maybe 0
+        ordered = prims.sort(flattened(among), 0)
+        first, behind = (prims.searchsorted(ordered, x, right=right) for right in (False, True))
+        found = clang.logical_and(clang.lt(first, behind), clang.eq(x, x))  # no NaN is equal to another
+        return clang.logical_not(found) if invert else found
     if length == 0:
         return clang.full_like(x, invert, dtype=dtypes.bool8)
     ordered = prims.sort(flattened(among), 0)

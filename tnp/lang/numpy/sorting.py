@@ -141,20 +141,28 @@ class _Uniques:
     def __init__(self, flat: TensorProxy, equal_nan: bool) -> None:
         self.flat = flat
         n = symbols.extent(flat.shape[0]) if symbols.is_symbol(flat.shape[0]) else flat.shape[0]
-        if isinstance(n, NumberProxy):
-            raise NeedsEager("np.unique of an array of a length that is known only when the program runs")
         self.length = flat.shape[0]
         self.order = prims.argsort(flat, 0, stable=True)
         self.ordered = prims.take(flat, self.order, 0)
-        if n == 0:
+        if isinstance(n, NumberProxy):  # known only when the program runs, maybe 0
+            at = prims.iota(n, device=flat.device, dtype=dtypes.int64)
+            left = prims.take(self.ordered, clang.maximum(clang.sub(at, 1), 0), 0)
+            self.is_first = clang.logical_or(self._differs(left, self.ordered, equal_nan), clang.eq(at, 0))
+        elif n == 0:
             self.is_first = clang.full((0,), True, dtype=dtypes.bool8)
         else:
             left, right = (clang.slice_dim(self.ordered, s, n - 1 + s, dim=0) for s in (0, 1))
-            differs = clang.ne(left, right)
-            if equal_nan and flat.dtype.kind in "fc":
-                differs = clang.logical_and(differs, clang.logical_not(clang.isnan(left)))
+            differs = self._differs(left, right, equal_nan)
             self.is_first = clang.concatenate([clang.full((1,), True, dtype=dtypes.bool8), differs], 0)
         (self.first,) = prims.nonzero(self.is_first)
+
+    @staticmethod
+    def _differs(left: TensorProxy, right: TensorProxy, equal_nan: bool) -> TensorProxy:
+        """Where elements differ from those before them."""
+        found: TensorProxy = clang.ne(left, right)
+        if equal_nan and left.dtype.kind in "fc":
+            found = clang.logical_and(found, clang.logical_not(clang.isnan(left)))
+        return found
 
     @property
     def values(self) -> TensorProxy:
@@ -252,8 +260,6 @@ def _in_order(ar1: Any, ar2: Any, assume_unique: bool) -> TensorProxy:
     Elements are told apart in their own dtype, before they are promoted; NumPy does so too.
     """
     a, b = (flattened(as_array(x)) for x in (ar1, ar2))
-    if any(type(n) is not int and not symbols.is_symbol(n) for n in (a.numel, b.numel)):
-        raise NeedsEager("a set of elements of a number that is known only when the program runs")
     parts = (a, b) if assume_unique else (_distinct(a), _distinct(b))
     return prims.sort(clang.concatenate(promote(*parts), 0), 0)
 
@@ -284,6 +290,9 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
     """The distinct elements that are in one of both only, sorted."""
     ordered = _in_order(ar1, ar2, assume_unique)
+    lengths = [as_array(x).numel for x in (ar1, ar2)]
+    if any(type(n) is not int and not symbols.is_symbol(n) for n in lengths):  # there may be none
+        raise NeedsEager("np.setxor1d of elements of a number that is known only when the program runs")
     if sizes.bound_or_none(ordered.shape[0]) == 0:
         return ordered
     differs = clang.ne(*_neighbours(ordered))

@@ -87,6 +87,10 @@ def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
 def _tolist(tracer: Tracer, a: TracedArray) -> Any:
     if a.ndim == 0:
         return _item(tracer, a)
+    return tracer.list_of_numbers(a, lambda: _listed(tracer, a))
+
+
+def _listed(tracer: Tracer, a: TracedArray) -> Any:
     if not isinstance(a.size, int) or a.size > 1000:
         raise NeedsValue("tolist() of a large array needs its values")
     return [_tolist(tracer, x) for x in a]

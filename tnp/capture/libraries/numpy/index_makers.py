@@ -8,6 +8,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import as_array, fresh
+from tnp.capture.tracing.growing import GrowingArray, array_of, holds_growing
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
@@ -61,6 +62,17 @@ def _is_traced_list(x: Any) -> bool:
 def _joined(owner: Any, key: Any) -> Any:
     """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
     given = key if type(key) is tuple else (key,)
+    if holds_growing(given):
+        found = NotImplemented
+        if owner is np.r_ and not any(type(x) in (slice, str) for x in given):
+            parts = [
+                x if type(x) is GrowingArray else active.current().numpy_function(np.atleast_1d, (x,), {})
+                for x in given
+            ]
+            found = active.current().appended(np.concatenate, (parts,), {})
+        if found is not NotImplemented:
+            return found
+        given = array_of(given)
     parts = [
         _range(x)
         if type(x) is slice and is_traced(x)

@@ -27,6 +27,7 @@ from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
 from tnp.capture.objects.row_list import ListStandIn, RowList
+from tnp.capture.tracing.growing import array_of, holds_growing
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
@@ -53,6 +54,7 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 _BY_KEYWORD = Out()
 #: functions that take a sequence of arrays; a list that a loop made counts as one
 _JOINING = (np.concatenate, np.vstack, np.stack)
+_OF_DTYPES = frozenset((np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray))
 _OF_SEQUENCES = frozenset(
     (*_JOINING, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
 )  # fmt: skip
@@ -173,12 +175,18 @@ class NumpyLibrary(Operators, Subscripts):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
+        if any(map(holds_growing, args)):
+            found = tracer.appended(function, args, kwargs)
+            if found is not NotImplemented:
+                return found
+            args = tuple(map(array_of, args))
         if any(isinstance(a, ListStandIn) for a in args):
             if type(args[0]) is RowList:
                 return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
             if function in _OF_SEQUENCES and len(args) == 1 and not kwargs:
                 return args[0].joined(function)
-            args = tuple(a.as_array() if isinstance(a, ListStandIn) else a for a in args)
+            typed = function in _OF_DTYPES and (len(args) > 1 or kwargs.get("dtype") is not None)
+            args = tuple(a.as_array(typed=typed) if isinstance(a, ListStandIn) else a for a in args)
         if function in _JOINING and len(args) == 1 and not kwargs and type(args[0]) is list:
             rows = array_of_rows(args[0])
             if rows is not None and rows.ndim > 1:

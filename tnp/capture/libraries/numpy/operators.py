@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Operators(Library):
             elif type(x) not in _NUMBERS:
                 other = True
         if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
-            raise NeedsEager("it multiplies a list by a scalar, which repeats it")
+            return _repeated(tracer, *args)
         if method == "pow":
             symbol, args = _power(args)
         else:
@@ -51,6 +52,16 @@ class Operators(Library):
         if method == "pow":
             return tracer.call(*_power((a, other)), {"out": a})
         return tracer.call(lnp.language.method(method), (a, other), {"out": a})
+
+
+def _repeated(tracer: Tracer, a: Any, b: Any) -> Any:
+    """A list or a tuple times a scalar."""
+    items, times = (a, b) if isinstance(a, (list, tuple)) else (b, a)
+    is_whole = times.dtype.kind in "iu" if isinstance(times, np.generic) else times._element_type.kind in "iu"
+    if not is_whole:
+        raise NeedsEager("it multiplies a list by a scalar, which repeats it")
+    found = tracer.repeated(items, times) if type(items) is list else NotImplemented
+    return items * operator.index(times) if found is NotImplemented else found
 
 
 def _power(args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:

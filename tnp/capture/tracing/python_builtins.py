@@ -141,6 +141,7 @@ def _len(x: Any) -> Any:
 
 
 def _bool(x: Any) -> Any:
+    x = x.is_filled() if isinstance(x, ListStandIn) else x
     return truth_of(x) if is_unknown(x) else bool(x)
 
 

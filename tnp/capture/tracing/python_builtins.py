@@ -6,6 +6,7 @@ import builtins
 import itertools
 import operator
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,7 @@ from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.warning_filters import CatchWarnings
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 
@@ -223,6 +225,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndindex: ndindex_,
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
+    warnings.catch_warnings: CatchWarnings,
     **OF_OBJECT,
     **FUNCTIONALS,
     **DELETING,
@@ -233,5 +236,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
-    operator.is_, operator.is_not, *OF_OBJECT,
+    operator.is_, operator.is_not, warnings.catch_warnings,
+    *OF_OBJECT,
 ))  # fmt: skip

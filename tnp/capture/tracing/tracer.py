@@ -130,6 +130,9 @@ class Tracer:
         self.says_compiling = False
         #: how floating-point errors were reported when tracing began
         self.settings: Any = np.geterr()
+        #: the contexts that catch warnings, and the warnings that the program ignores in them
+        self.catching_warnings: list[Any] = []
+        self.ignored: tuple[Any, ...] = ()
         #: the arrays that are returned, by ``id``, and the proxy of each
         self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
         #: the arrays whose rows are lists that it returns

@@ -30,6 +30,7 @@ from tnp.capture.objects.row_list import ListStandIn, NumberList, RowList
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
+from tnp.capture.tracing.warning_filters import is_ignored
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import AmbiguousView, CountsReferences, NeedsEager
@@ -149,6 +150,8 @@ class NumpyLibrary(Operators, Subscripts):
         found = warned(result, *args, **kwargs)
         if found is not None:
             message, count = found
+            if is_ignored(RuntimeWarning, message):
+                return
             tracer.before_effect(may_raise=True)
             effect = EffectOfSome(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
             lnp.data_warning(effect, None, count)

@@ -357,6 +357,7 @@ class Inputs:
             name = source.description
             is_late = type(value) is dict and varying.has_many_keys(name, value)
             is_late = is_late or (type(value) is dict and varying.is_read_by_key(name, value))
+            is_late = is_late or (type(value) is dict and varying.is_large(name, value))
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
             late: Any = lift_long_list(self, value, source)

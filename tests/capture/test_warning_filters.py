@@ -170,7 +170,7 @@ def fails(x):
 
 
 def test_errors_inside():
-    check(fails, X[:4, :4] + np.eye(4), np.zeros((4, 4)), np.eye(4) / 1000, is_whole=False)
+    check(fails, X[:4, :4] + np.eye(4), np.zeros((4, 4)), np.eye(4) / 1000)
 
 
 def around_foreign_code(x, log):

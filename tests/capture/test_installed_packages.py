@@ -120,3 +120,29 @@ def test_data_of_a_class_and_what_decides_on_instances(package, monkeypatch):
             monkeypatch.setattr(package.Plain, "k", k)
             monkeypatch.setattr(package.Asked, "answer", answer)
             assert_same(jitted(X), f(X))
+
+
+CALLBACKS = """
+import numpy as np
+from scipy.optimize import newton
+def model(v, a): return np.exp(v * a) - np.cos(v) * 3 + np.log1p(v * v)
+def in_parts(x):
+    y = np.sin(x) * 2 + np.cos(x) * x
+    z = newton(lambda v, a: model(v, a) - v, y * 0 + 1.0, args=(y * y + 1,), maxiter=50)
+    return z
+"""
+
+
+@pytest.mark.filterwarnings("ignore:in_parts runs:tnp.EagerFallbackWarning")
+def test_functions_beside_one_that_runs_in_parts_are_compiled(tmp_path):
+    path = tmp_path / "site-packages" / "package_with_callbacks.py"
+    path.parent.mkdir()
+    path.write_text(CALLBACKS)
+    spec = importlib.util.spec_from_file_location("package_with_callbacks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    jitted = tnp.jit(module.in_parts)
+    x = np.linspace(0, 1, 50)
+    for _ in range(3):
+        assert_same(jitted(x), module.in_parts(x), rtol=1e-9)
+    assert "in_parts.<locals>.<lambda>: 1 program" in str(tnp.explain(jitted))

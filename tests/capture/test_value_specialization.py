@@ -440,3 +440,25 @@ def test_named_tuples_of_libraries_after_a_value():
         return found.eigenvalues * 2, found
 
     assert_same(tnp.jit(f, strict=True)(np.diag([3.0, 2.0])), f(np.diag([3.0, 2.0])))
+
+
+def of_an_integer(n, x):
+    sizes = np.tile(n, 3)
+    root = float(np.sqrt(np.array([n, n]))[1])
+    return x[: int(sizes[0])] * root, np.linspace(0, 1, int(sizes[1])), [0] * int(sizes[2]), "a" * int(sizes[0])
+
+
+def test_values_of_an_integer_have_no_value_guards():
+    x = np.arange(24.0)
+    jitted = run(of_an_integer, *[lambda: (4, np.arange(24.0))] * 3, programs=1)
+    assert "for the value" not in str(tnp.explain(jitted))
+    assert "n == 4, which" in str(tnp.explain(jitted))
+    for n in (8, 4, 6, 12, 4, 8, 1, 2, 4):
+        assert_same(jitted(n, x), of_an_integer(n, x))
+
+
+def test_many_values_of_integers():
+    def f(n, m, x):
+        return sum(x[int(np.round(n / 2)) + i % int(np.array([m])[0])] * known(np.array([n * i])[0]) for i in range(20))
+
+    run(f, *[lambda: (4, 3, np.arange(24.0))] * 3, programs=1)

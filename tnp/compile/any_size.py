@@ -58,6 +58,7 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
     while True:
         varying.late.clear()
         varying.growing.clear()
+        varying.large.clear()
         try:
             return trace_it()
         except ReadsVarying as read:
@@ -65,7 +66,10 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
                 raise
             varying.specialize(read.description, None)
         except (Exception, NeedsEager) as error:  # that a value is a stand-in may be the reason, whatever was raised
-            names = varying.late if isinstance(error, NeedsEager) else varying.late | varying.growing
+            names = varying.late | varying.growing
+            if isinstance(error, NeedsEager):
+                text = str(error)
+                names = varying.late - {name for name in varying.large if name not in text}
             if not names:
                 raise
             for name in names:

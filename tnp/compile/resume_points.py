@@ -60,7 +60,7 @@ def python_of(f: Any) -> Any:
     if library is not None:
         return library.method_called(f)
     call = class_attribute(type(f), "__call__")
-    return types.MethodType(call, f) if is_user_function(call) else None
+    return types.MethodType(call, f) if is_followed(call) else None
 
 
 class ResumePoints:
@@ -272,7 +272,7 @@ class ResumePoints:
         is_asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == CALLEE
         found = python_of(self._value_of(node.args[0])) if is_asked else None  # type: ignore[attr-defined]  # it is a call
         function = getattr(found, "__func__", found)
-        return function is not None and (_is_compiled(function) or _takes_callbacks(function))
+        return function is not None and (_is_compiled(function, self._function) or _takes_callbacks(function))
 
     def _value_of(self, e: ast.AST) -> Any:
         """What an expression gives that names a function: one of the outside, or a method of what the function is bound to."""
@@ -313,13 +313,13 @@ class ResumePoints:
             return self._outlined_function(f)
         made = self._callees.get(f)
         if made is None:
-            made = self._callees[f] = self._jit(f) if _is_compiled(f) else self._with_callbacks(f)
+            made = self._callees[f] = self._jit(f) if _is_compiled(f, self._function) else self._with_callbacks(f)
         return f if made is not f and _is_watched() else made
 
     def _outlined_function(self, f: types.FunctionType) -> types.FunctionType:
         """A function that may be another at each call, and a generator, as what runs in parts."""
         if f.__code__ not in self._by_code:
-            tree = plain_tree_of(f) if _is_compiled(f) and not _may_be_rebound(f) else None
+            tree = plain_tree_of(f) if _is_compiled(f, self._function) and not _may_be_rebound(f) else None
             can = tree is not None and can_outline(tree)
             self._by_code[f.__code__] = ResumePoints(f, self._jit, lifts=True) if can else None
         points = self._by_code[f.__code__]
@@ -364,10 +364,16 @@ def _takes_callbacks(f: types.FunctionType) -> bool:
     return str(f.__module__).startswith(_CALLING) and not is_user_function(f)
 
 
-def _is_compiled(f: types.FunctionType) -> bool:
-    """Whether a function that what Python runs calls is compiled on its own: the user's, and what modules compute with."""
-    is_its_own = is_user_function(f) or (is_followed(f) and f.__name__ == "forward")
+def _is_compiled(f: types.FunctionType, around: Any) -> bool:
+    """Whether a function that what Python runs of ``around`` calls is compiled on its own: the user's, of an installed package those beside
+    that, and what modules compute with."""
+    beside = f.__name__ == "forward" or _package_of(f) == _package_of(around)
+    is_its_own = is_user_function(f) or (is_followed(f) and beside)
     return is_its_own and not f.__code__.co_flags & _COROUTINE and not hasattr(f, "__wrapped__")
+
+
+def _package_of(f: types.FunctionType) -> str:
+    return str(f.__globals__.get("__name__")).partition(".")[0]
 
 
 #: operations of a program that takes about as long as they do eagerly; arrays may be larger in other calls
@@ -384,6 +390,8 @@ class _Warnings(threading.local):
     """The filters of warnings that there were when the function that runs in parts was called; ``None`` outside of such."""
 
     filters: Any = None
+    #: what shows warnings then, which contexts exchange that record them
+    showing: Any = None
 
 
 _warnings = _Warnings()
@@ -395,11 +403,11 @@ def beginning(run: Callable[..., Any]) -> Callable[..., Any]:
     def begun(*values: Any) -> Any:
         if _warnings.filters is not None:
             return run(*values)
-        _warnings.filters = warnings.filters
+        _warnings.filters, _warnings.showing = warnings.filters, _showing()
         try:
             return run(*values)
         finally:
-            _warnings.filters = None
+            _warnings.filters = _warnings.showing = None
 
     return begun
 
@@ -409,12 +417,25 @@ def _is_watched() -> bool:
     context that records them or makes errors of them."""
     global _asked
     # Each such context has a list of filters of its own.
-    if _warnings.filters is not None and warnings.filters is not _warnings.filters:
+    if _warnings.filters is not None and warnings.filters is not _warnings.filters and not _ignores_more():
         return True
     state = _STATE.get() if _STATE is not None else None
     if state is None or state is not _asked[0]:
         _asked = state, not _MILD.issuperset(np.geterr().values())
     return _asked[1]
+
+
+def _showing() -> Any:
+    return warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)
+
+
+def _ignores_more() -> bool:
+    """Whether nothing but filters that ignore warnings were added since the function was called."""
+    if _showing() != _warnings.showing:
+        return False
+    now, before = ([f for f in filters if f[0] == "ignore"] for filters in (warnings.filters, _warnings.filters))
+    others = [[f for f in filters if f[0] != "ignore"] for filters in (warnings.filters, _warnings.filters)]
+    return others[0] == others[1] and all(f in now for f in before)
 
 
 _MILD = frozenset(("ignore", "warn"))

@@ -145,18 +145,28 @@ class CallGuards:
             guard, value = self.steps[-1]
             entries = guard.programs_for(value)
         known = (e.guard for e in entries if e.guard is not None and e.guard.is_for(wanted, self.values))
-        found = next(known, None) or self.make(wanted, self.steps[0][0].family if self.steps else None)
+        found = next(known, None) or self._made(wanted)
+        value = self._evaluated(found)
+        if most is not None and len(found.programs) >= min(most, found.family.limit) and not found.programs_for(value):
+            return None
+        self.steps.append((found, value))
+        return value
+
+    def once(self, wanted: ValueProgram) -> Any:
+        return self._evaluated(self._made(wanted))
+
+    def _made(self, wanted: ValueProgram) -> ValueGuard:
+        return self.make(wanted, self.steps[0][0].family if self.steps else None)
+
+    def _evaluated(self, guard: ValueGuard) -> Any:
         try:
-            value = found.evaluate(self.values)
+            value = guard.evaluate(self.values)
         except LateGuardFailed as failure:
             raise NeedsEager(str(failure)) from None
         except Exception as error:
             raise RaisedWhenAsked(error) from None
         if value is MISS:
-            raise NeedsEager(f"{wanted.what} needs a value that the program does not compute")
-        if most is not None and len(found.programs) >= min(most, found.family.limit) and not found.programs_for(value):
-            return None
-        self.steps.append((found, value))
+            raise NeedsEager(f"{guard.what} needs a value that the program does not compute")
         return value
 
 

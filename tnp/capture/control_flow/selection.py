@@ -43,6 +43,7 @@ from tnp.capture.tracing.scalar_kind import condition_of
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
+from tnp.core.prims.control_flow import START_OVER
 from tnp.core.trace import check_length
 
 __all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators", "truth_of"]
@@ -209,7 +210,10 @@ class ControlFlow:
             found = branch.join(test)
             if found is not None:
                 return found[0]
-            _need(test, branch.reason)
+            if branch.raising is not None and _demands(test, branch.raising is not then):
+                test = branch.raising is not then
+            else:
+                _need(test, branch.reason)
         side = then if test else orelse
         code = side() if side is not None else None
         if code is None and rest is not None:
@@ -330,6 +334,19 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
     "Is": is_, "IsNot": is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
 }  # fmt: skip
+
+
+def _demands(test: Any, wanted: bool) -> bool:
+    """Goes on as if ``test`` had the truth that is ``wanted``, since the program raises where it has the other: the call runs eagerly then, and
+    that raises. Gives whether it can."""
+    tracer = active.current()
+    is_differentiated = tracer.differentiating or tracer.gradients is not None
+    if tracer.regions or is_differentiated or tracer.loses_no_stores or not tracer.inputs.prologue.may_catch:
+        return False
+    condition = truth_of(test) if wanted else _not(test)
+    tracer.expects_no_error()
+    tracer.call(prims.assert_, (condition, START_OVER), {})
+    return True
 
 
 def _need(test: Any, reason: str) -> None:

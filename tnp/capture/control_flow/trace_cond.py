@@ -52,6 +52,8 @@ class Branch(Trial):
         #: why it is no operation, if it is none
         self.reason = ""
         self.rest, self.tail = rest, tail
+        #: the side that raised when it was traced
+        self.raising: Any = None
         #: of each side, what variables are bound to at its end
         self.ends: list[dict[str, tuple[Any, Any]]] = []
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
@@ -76,7 +78,13 @@ class Branch(Trial):
                     raise
 
     def _run(self, side: Any) -> Any:
-        code = side() if side is not None else None
+        try:
+            code = side() if side is not None else None
+        except Failure:
+            raise
+        except Exception:
+            self.raising = side
+            raise
         if code is None and self.rest is not None:
             code = self.rest()
         elif isinstance(code, ConditionalExit) and self.rest is not None:

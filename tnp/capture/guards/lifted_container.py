@@ -9,6 +9,7 @@ from typing import Any
 
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.growing_list import GrowingList
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.core import pytree
 
 __all__ = ["MAY_CHANGE", "PLAIN_KEYS", "LiftedContainer", "same_keys", "same_set"]
@@ -29,7 +30,7 @@ class LiftedContainer:
 
     def changed(self) -> bool:
         """Whether the program changed it."""
-        if isinstance(self.made, tuple):
+        if isinstance(self.made, (tuple, ListStandIn)):
             return False
         if type(self.made) is GrowingList:
             return bool(self.made.added)

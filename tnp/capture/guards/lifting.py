@@ -24,7 +24,7 @@ from tnp.capture.guards.lifted_container import MAY_CHANGE, PLAIN_KEYS, LiftedCo
 from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
-from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_rows
+from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_long_list
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.immutable_values import is_dated, same_dated
@@ -363,12 +363,16 @@ class Inputs:
             name = source.description
             is_late = type(value) is dict and varying.has_many_keys(name, value)
             is_late = is_late or (type(value) is dict and varying.is_read_by_key(name, value))
+            is_late = is_late or (type(value) is dict and varying.is_large(name, value))
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
-            late: Any = lift_rows(self, value, source)
+            late: Any = lift_long_list(self, value, source)
             if late is None and self.prologue.varying.grows(source.description, len(value)):
-                late = self._lift_growing(value, source)
+                self.prologue.guard(f"type({e}) is list", f"{source.description} is a list")
+                late = GrowingList(source.description)
             if late is not None:
+                self._by_identity[id(value)] = (value, late, e)
+                self.containers.append(LiftedContainer(late, [], source, list, value, type(late) is GrowingList))
                 return late
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
@@ -392,13 +396,6 @@ class Inputs:
         except BaseException:
             self._by_identity.pop(id(value), None)
             raise
-
-    def _lift_growing(self, value: list[Any], source: Source) -> GrowingList:
-        self.prologue.guard(f"type({source.expression}) is list", f"{source.description} is a list")
-        made = GrowingList(source.description)
-        self._by_identity[id(value)] = (value, made, source.expression)
-        self.containers.append(LiftedContainer(made, [], source, list, value, True))
-        return made
 
     def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
         e, keys = source.expression, self.prologue.constant(list(value), "keys")

@@ -8,6 +8,7 @@ code. What a program specializes on all the same is guarded again.
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 import weakref
@@ -31,10 +32,25 @@ __all__ = [
 
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
+#: values in a dict, and in what is in it, from which on a program has guards on what it reads
+LARGE = 100
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
+
+
+def holds_more(found: Any, most: int) -> bool:
+    """Whether there are more than ``most`` values in a container and the containers in it."""
+    count, waiting = 0, [found]
+    while waiting and count <= most:
+        x = waiting.pop()
+        if isinstance(x, (dict, list, tuple)):
+            count += len(x)
+            waiting += x.values() if isinstance(x, dict) else x
+        elif isinstance(x, functools.partial):
+            waiting += [x.args, x.keywords]
+    return count > most
 
 
 def is_of_call(name: str) -> bool:
@@ -123,6 +139,8 @@ class VaryingValues:
         self.reads_late = False
         #: the strings, dicts and lists of arrays that stand for any other in the present trace
         self.late: set[str] = set()
+        #: of these, the dicts that have not varied, and are large
+        self.large: set[str] = set()
         #: the lists that it appends to, and does not read
         self.growing: set[str] = set()
         #: the lists, by where the program makes them, of which only the running program knows the length
@@ -217,6 +235,16 @@ class VaryingValues:
         if is_late:
             self.late.add(name)
         return is_late
+
+    def is_large(self, name: str, found: Mapping[Any, Any]) -> bool:
+        """Whether a dict, which is called ``name``, holds so much that the present trace has guards on those keys alone that it reads."""
+        if self.is_specialized(name) or not all(type(k) in _PLAIN for k in found):
+            return False
+        if not holds_more(found, LARGE):
+            return False
+        self.late.add(name)
+        self.large.add(name)
+        return True
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:
         """Whether a function, which is called ``name``, is guarded by its code in the present trace; notes it."""

@@ -45,9 +45,10 @@ def is_read_as_dict(value: Any) -> bool:
 
 
 def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | None:
-    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read. A plain dict is foreign if its keys vary;
+    """What reads a foreign value for a program with these inputs; ``None`` if it may not be read. A plain dict is foreign if its keys vary or it is large;
     one that remembers, which is no argument, is Python's alone."""
-    is_plain = type(value) is dict and is_of_call(source.description)
+    is_large = source.description in inputs.prologue.varying.large
+    is_plain = type(value) is dict and (is_large or is_of_call(source.description))
     if not is_plain and not is_read_as_dict(value):
         return None
     if type(value) is not dict:

@@ -3,7 +3,7 @@
 A :class:`RowList` stands for a list of the caller's, of arrays of one kind, that is long or whose length varies: the program reads the
 rows of one array that has them all. The prologue makes that array at each call. Loops over the list, its items, slices and length,
 and functions that take it for an array are compiled so. Any other use is traced again, with each array as an input, as is a program
-that writes to an array, which may be one of the list.
+that writes to an array, which may be one of the list. A :class:`NumberList` is the same for a list of Python's floats or integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
 
-__all__ = ["ListStandIn", "RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
+__all__ = ["ListStandIn", "NumberList", "RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
 
 
 class ListStandIn(list[Any]):
@@ -119,6 +119,49 @@ class RowList(ListStandIn):
         return made if function is np.stack else made.reshape((n * m, *rest))
 
 
+class NumberList(ListStandIn):
+    """``numbers`` is the traced array of the numbers of the list, which has them as Python's."""
+
+    def __init__(self, description: str, numbers: Any) -> None:
+        super().__init__(description)
+        self.numbers = numbers
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return NumberList(self.description, self.numbers[key])
+        if isinstance(key, bool):
+            raise ReadsVarying(self.description)
+        return self.numbers[key].item()
+
+    def __add__(self, other: Any) -> Any:
+        if hasattr(type(other), "__radd__"):  # an array adds the numbers to its own
+            return NotImplemented
+        raise ReadsVarying(self.description)
+
+    def copy(self) -> Any:
+        raise ReadsVarying(self.description)  # the program may change it
+
+    def length(self) -> Any:
+        return self.numbers.shape[0]
+
+    def by_position(self) -> Callable[[Any], Any]:
+        return lambda i: self.numbers[i].item()
+
+    def is_filled(self) -> Any:
+        return self.length() > 0
+
+    def as_array(self, *, filled: bool = False, typed: bool = False) -> Any:
+        if filled and not isinstance(self.length(), int):
+            raise ReadsVarying(self.description)
+        return self.numbers.copy()
+
+    def as_subscript(self) -> Any:
+        return self.numbers.copy()
+
+    def as_item(self, x: Any) -> Any:
+        return x.item()
+
+
 class RepeatedList(ListStandIn):
     """Stands for ``[item] * times``, of a size that varies from call to call. Where the program does more with it than to take items and
     to run over it, it is traced again, for that very size."""
@@ -151,6 +194,7 @@ MOST_BYTES = 1 << 20
 _SHAPE, _STRIDES, _DTYPE, _BASE = map(attrgetter, ("shape", "strides", "dtype", "base"))
 
 refuse_uses(RowList)
+refuse_uses(NumberList)
 refuse_uses(RepeatedList)
 
 

@@ -95,6 +95,9 @@ class GuardEvaluator(Protocol):
     def __call__(self, wanted: ValueProgram, most: int | None = None) -> Any:
         """The value, as a Python number; ``None`` if there are programs for ``most`` other values."""
 
+    def once(self, wanted: ValueProgram) -> Any:
+        """The value, which is no other in any call that the trace is valid for."""
+
 
 class Specializer:
     """The values that one trace specializes on. Without ``evaluator`` there are none."""
@@ -103,12 +106,16 @@ class Specializer:
     LIMIT = 16
     #: values of a length that get a program each, before one serves all lengths
     FEW_LENGTHS = 2
+    #: so many integers are guarded, in place of a value that is computed of them
+    FEW_NUMBERS = 8
 
     def __init__(self, tracer: Tracer, evaluator: GuardEvaluator | None) -> None:
         self.tracer = tracer
         self.evaluator = evaluator
         #: the value of each proxy, by name, on which the trace is specialized
         self.specialized: dict[str, Any] = {}
+        #: the values of those that are computed of guarded integers alone, for which there are no value guards
+        self.settled: dict[str, Any] = {}
         #: whether a length had other values in several calls
         self.is_for_any_length = False
         #: the values that its value guards compute
@@ -118,8 +125,8 @@ class Specializer:
 
     def value(self, proxy: Proxy, what: str) -> Any:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
-        if proxy.name in self.specialized:
-            return self.specialized[proxy.name]
+        if proxy.name in self.specialized or proxy.name in self.settled:
+            return self._found(proxy)
         if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size
             return proxy.known()
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
@@ -127,11 +134,13 @@ class Specializer:
             know_integers_of(proxy, self.tracer)
         if self.evaluator is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
             raise needed
+        wanted = self._value_guard(proxy, what, needed)
+        if wanted is not None and self._settles(wanted):
+            return self._found(proxy)
         if len(self.specialized) >= self.LIMIT:
             raise NeedsValue(
                 f"{what} needs the value of {proxy.name}, and the program has {self.LIMIT} value guards already"
             )
-        wanted = self._value_guard(proxy, what, needed)
         if wanted is None:
             raise needed
         if wanted.computes_again(self._computed):
@@ -145,8 +154,8 @@ class Specializer:
         """The integer that ``proxy`` has in this call, if that is one of few in the calls; ``None`` if the program is to be for any.
 
         Raises :class:`NeedsValue` if it is too early to ask."""
-        if proxy.name in self.specialized:
-            return self.specialized[proxy.name]
+        if proxy.name in self.specialized or proxy.name in self.settled:
+            return self._found(proxy)
         tracer = self.tracer
         if self.evaluator is None or tracer.regions or tracer.differentiating or len(self.specialized) >= self.LIMIT:
             return None
@@ -156,6 +165,8 @@ class Specializer:
         if self.postponed():
             raise needed
         wanted = self._value_guard(proxy, what, needed)
+        if wanted is not None and self._settles(wanted):
+            return self._found(proxy)
         if wanted is None or wanted.computes_again(self._computed):
             return None
         with suspended(tracer):
@@ -168,7 +179,26 @@ class Specializer:
 
     def known(self, x: Any) -> Any:
         """``x``, or its value if the trace specializes on it."""
-        return self.specialized.get(x.proxy.name, x) if type(x) is TracedNumber else x
+        if type(x) is not TracedNumber:
+            return x
+        return self.specialized.get(x.proxy.name, self.settled.get(x.proxy.name, x))
+
+    def _found(self, proxy: Proxy) -> Any:
+        return self.specialized.get(proxy.name, self.settled.get(proxy.name))
+
+    def _settles(self, wanted: ValueProgram) -> bool:
+        """Whether a value is computed of a few integers alone, which did not vary so far: they are guarded then, which takes less time than to
+        compute it at each call."""
+        numbers = wanted.trace.args
+        if wanted.draws or len(numbers) > self.FEW_NUMBERS or not all(map(_is_plain_integer, numbers)):
+            return False
+        assert self.evaluator is not None
+        for p in numbers:
+            assert isinstance(p, NumberProxy)
+            p.known()
+        with suspended(self.tracer):
+            self.settled[wanted.name] = self.evaluator.once(wanted)
+        return True
 
     def _value_guard(self, proxy: Proxy, what: str, needed: NeedsValue) -> ValueProgram | None:
         tracer = self.tracer
@@ -231,6 +261,13 @@ class Specializer:
             inputs.finish(used)
             guard_numbers(self.tracer.trace, self.tracer.trace.value_guards.values(), inputs)
             return inputs.prologue
+
+
+def _is_plain_integer(p: Proxy) -> bool:
+    """Whether an input is an integer that is the same at each call so far."""
+    if not isinstance(p, NumberProxy) or p.python_type not in (int, bool):
+        return False
+    return p.relations is None and p.value is not None
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from tnp.capture.tracing.program_frames import warned_at
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.texts import formatted, joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.warning_filters import WARNING_FILTERS, is_ignored
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.runtime.modules import loaded
@@ -38,6 +39,7 @@ _SECONDS = ("time", "perf_counter", "monotonic", "process_time", "thread_time")
 _FUNCTIONS: dict[Any, type | None] = {
     builtins.print: None,
     warnings.warn: None,
+    **dict.fromkeys(WARNING_FILTERS),
     time.sleep: None,
     **{getattr(time, name): float for name in _SECONDS if hasattr(time, name)},
     **{getattr(time, f"{name}_ns"): int for name in _SECONDS if hasattr(time, f"{name}_ns")},
@@ -79,7 +81,11 @@ def is_effect(f: Any) -> bool:
 def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Records the call ``f(*args, **kwargs)``, which stands in the program whose frame called the hook that calls this."""
     caller = None
+    if f in WARNING_FILTERS:
+        return WARNING_FILTERS[f](*map(resolved, args), **{k: resolved(v) for k, v in kwargs.items()})
     if f is warnings.warn:
+        if _is_ignored(*args, **kwargs):
+            return None
         args, kwargs, caller = warned_at(args, kwargs, sys._getframe(2))
     if not _REFUSED.isdisjoint(kwargs) or (f is warnings.warn and len(args) > 2):
         raise NeedsEager(f"it calls {f.__name__} with {', '.join(sorted(_REFUSED & kwargs.keys())) or 'a stack level'}")
@@ -90,6 +96,13 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     formats = any(type(a) is TracedFormatting for a in (*args, *kwargs.values()))
     active.current().before_effect(may_raise=f is warnings.warn or formats)
     return python_call(effect, result_of(f), values)
+
+
+def _is_ignored(message: Any = "", category: Any = None, *_: Any, **__: Any) -> bool:
+    """Whether the program ignores what it would warn of."""
+    if isinstance(message, Warning):
+        return is_ignored(type(message), str(message))
+    return is_ignored(UserWarning if category is None else category, message)
 
 
 def _packed(x: Any, values: list[Any]) -> Any:

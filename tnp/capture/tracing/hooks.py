@@ -67,13 +67,13 @@ from tnp.capture.tracing.running_generators import RunningGenerator, check_gener
 from tnp.capture.tracing.signatures import signature_of
 from tnp.capture.tracing.texts import joined
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.warning_filters import CatchWarnings
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol, operation_of
 
 __all__ = ["Runtime", "call_traced", "rewritten"]
 
-_MISSING = object()
-_NOTHING = nullcontext()
+_MISSING, _NOTHING = object(), nullcontext()
 
 
 class Patterns:
@@ -105,7 +105,7 @@ class Runtime(ControlFlow):
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""
-        if active.running() is None or type(manager) is Errstate:
+        if active.running() is None or type(manager) in (Errstate, CatchWarnings):
             return manager
         library = library_of_value(manager)
         return manager if library is not None and library.is_plain_context(manager) else MayCatch(manager)

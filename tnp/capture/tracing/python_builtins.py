@@ -6,6 +6,7 @@ import builtins
 import itertools
 import operator
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,7 @@ from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.warning_filters import CatchWarnings
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 
@@ -148,6 +150,7 @@ def _len(x: Any) -> Any:
 
 
 def _bool(x: Any) -> Any:
+    x = x.is_filled() if isinstance(x, ListStandIn) else x
     return truth_of(x) if is_unknown(x) else bool(x)
 
 
@@ -244,6 +247,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     np.ndindex: ndindex_,
     np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
+    warnings.catch_warnings: CatchWarnings,
     **OF_OBJECT,
     **FUNCTIONALS,
     **DELETING,
@@ -254,5 +258,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     list, np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
-    operator.is_, operator.is_not, *OF_OBJECT,
+    operator.is_, operator.is_not, warnings.catch_warnings, *OF_OBJECT,
 ))  # fmt: skip

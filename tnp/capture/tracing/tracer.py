@@ -110,11 +110,9 @@ class Tracer:
         #: of bodies that do not roll, why
         self.unrollable: dict[CodeType, str] = {}
         #: whether a loop has rolled, and how many iterations those that did have in all, as far as that is known
-        self.rolled = False
-        self.rolled_iterations = 0
+        self.rolled, self.rolled_iterations = False, 0
         #: how often what is being traced is run by the loops around it
-        self.repeats = 1
-        self.warned_of_unrolling = False
+        self.repeats, self.warned_of_unrolling = 1, False
         #: times that a name was read that is not bound yet, on trial
         self.unbound_reads = 0
         #: the hooks by which code that is no function's calls others
@@ -135,6 +133,9 @@ class Tracer:
         self.says_compiling = False
         #: how floating-point errors were reported when tracing began
         self.settings: Any = np.geterr()
+        #: the contexts that catch warnings, and the warnings that the program ignores in them
+        self.catching_warnings: list[Any] = []
+        self.ignored: tuple[Any, ...] = ()
         #: the arrays that are returned, by ``id``, and the proxy of each
         self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
         #: the arrays whose rows are lists that it returns

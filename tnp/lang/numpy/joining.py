@@ -444,7 +444,7 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
 _POSITION_MODES = ("edge", "reflect", "symmetric", "wrap")
 
 
-@npsymbol(returns="array", factory=True, row_major=False)
+@npsymbol(returns="array", factory=True)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> TensorProxy:
     """With elements before and after each dimension: a constant, or made of the array's own elements by ``mode``."""
     a = as_array(array)

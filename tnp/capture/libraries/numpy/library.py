@@ -26,11 +26,12 @@ from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_a
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
-from tnp.capture.objects.row_list import ListStandIn, RowList
+from tnp.capture.objects.row_list import ListStandIn, NumberList, RowList
 from tnp.capture.tracing.growing import array_of, holds_growing
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
+from tnp.capture.tracing.warning_filters import is_ignored
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import AmbiguousView, CountsReferences, NeedsEager
@@ -151,6 +152,8 @@ class NumpyLibrary(Operators, Subscripts):
         found = warned(result, *args, **kwargs)
         if found is not None:
             message, count = found
+            if is_ignored(RuntimeWarning, message):
+                return
             tracer.before_effect(may_raise=True)
             effect = EffectOfSome(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
             lnp.data_warning(effect, None, count)
@@ -263,7 +266,7 @@ class NumpyLibrary(Operators, Subscripts):
         kind = type(x)
         if kind is TracedArray:
             return x.library.as_numpy(tracer, x)
-        if kind is TracedFlat:
+        if kind is TracedFlat or kind is NumberList:
             return x.as_array()
         if kind is tuple:
             return tuple([self._own(tracer, y) for y in x])

@@ -8,19 +8,20 @@ import numpy as np
 
 from tnp.capture.guards.prologue import ArrayKind, Source
 from tnp.capture.guards.varying_values import is_of_call
-from tnp.capture.objects.row_list import RowList, rows_of
+from tnp.capture.objects.row_list import NumberList, RowList, rows_of
 from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+from tnp.runtime.lists import numbers_of
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.tracing.traced_values import TracedArray
 
-__all__ = ["is_compiled_array", "lift_array", "lift_memmap", "lift_rows", "lift_scalar"]
+__all__ = ["is_compiled_array", "lift_array", "lift_long_list", "lift_memmap", "lift_scalar"]
 
 
 def is_compiled_array(x: Any) -> bool:
@@ -60,26 +61,47 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
     )  # fmt: skip
 
 
-#: so many arrays are inputs of their own only where that is needed
+#: so many items of a list are inputs of their own only where that is needed
 LONG = 64
 
 
-def lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
-    """A list of arrays of one kind, which is long or whose length has varied, as the rows of one array; ``None`` for any other list."""
-    varying, name = inputs.prologue.varying, f"the arrays of {source.description}"
-    if not is_of_call(source.description) or varying.is_specialized(name):
+def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | None:
+    """A list of arrays of one kind, or of Python's numbers of one kind, which is long or whose length has varied, as one array; ``None``
+    for any other list."""
+    if not value or not is_of_call(source.description):
         return None
-    rows = rows_of(value)
+    if isinstance(value[0], np.ndarray):
+        return _lift_rows(inputs, value, source)
+    return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int) else None
+
+
+def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
+    varying, name = inputs.prologue.varying, f"the arrays of {source.description}"
+    rows = None if varying.is_specialized(name) else rows_of(value)
     if rows is None or not is_compiled_array(rows):
         return None
     if 0 not in varying.symbols(name, rows, True) and len(value) < LONG:
         return None
-    make = inputs.prologue.constant(rows_of, "rows_of")
-    handle = lift_array(inputs, rows, inputs.prologue.let(Source(f"{make}({source.expression})", name)))
-    handle.storage.writable, handle.storage.listed = False, name
+    handle = _lift_made(inputs, rows_of, rows, source, name)
     inputs.lists[name] = value, source.expression
-    varying.late.add(name)
     return RowList(name, handle)
+
+
+def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:
+    varying, name = inputs.prologue.varying, f"the numbers of {source.description}"
+    numbers = None if varying.is_specialized(name) else numbers_of(value)
+    if numbers is None or (0 not in varying.symbols(name, numbers, True) and len(value) < LONG):
+        return None
+    return NumberList(name, _lift_made(inputs, numbers_of, numbers, source, name))
+
+
+def _lift_made(inputs: Inputs, function: Any, made: np.ndarray[Any, Any], source: Source, name: str) -> TracedArray:
+    """The array that ``function`` made of the list that ``source`` fetches, as an input that the prologue makes at each call."""
+    make = inputs.prologue.constant(function, function.__name__)
+    handle = lift_array(inputs, made, inputs.prologue.let(Source(f"{make}({source.expression})", name)))
+    handle.storage.writable, handle.storage.listed = False, name
+    inputs.prologue.varying.late.add(name)
+    return handle
 
 
 def lift_memmap(inputs: Inputs, value: np.memmap[Any, Any], source: Source) -> TracedArray:

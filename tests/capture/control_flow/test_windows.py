@@ -224,3 +224,115 @@ def test_steps_near_the_ends_of_integers():
     jitted = tnp.jit(f)
     for by in (1, 2**31, 2**62, 2**63 - 1, 2**64):
         assert_same(jitted(signal(50), by), f(signal(50), by), rtol=1e-12)
+
+
+# Lists of windows, which are parts of the signal
+
+
+def embedded(x, m=3):
+    return np.array([x[i : i + m] for i in range(len(x) - m + 1)])
+
+
+def embedded_in_a_list(x, m=3):
+    out = []
+    for i in range(len(x) - m + 1):
+        out.append(x[i : i + m])
+    out = np.asarray(out)
+    return out.mean(axis=1), len(out)
+
+
+def stacked(x, m=3):
+    windows = [x[i : i + m] for i in range(len(x) - m + 1)]
+    return np.stack(windows), np.vstack(windows)
+
+
+def rows_of_blocks(x):
+    blocks = x[: len(x) // 4 * 4].reshape(-1, 4)
+    return np.array([row[1:] for row in blocks]), np.array([row[::-1] for row in blocks])
+
+
+@pytest.mark.parametrize("f", [embedded, embedded_in_a_list, stacked, rows_of_blocks])
+def test_arrays_of_windows(f):
+    jitted = tnp.jit(f)
+    for n in (50, 51, 80, 333, 52):
+        assert_same(jitted(signal(n)), f(signal(n)))
+    assert compiled_whole(jitted)
+    assert tnp.cache_info(jitted).misses <= 2
+
+
+def written_before(x):
+    windows = [x[i : i + 3] for i in range(len(x) - 2)]
+    x[:] = 0
+    return np.array(windows)
+
+
+def written_within(x):
+    windows = []
+    for i in range(len(x) - 2):
+        windows.append(x[i : i + 3])
+        x[i] += 1
+    return np.array(windows)
+
+
+def written_by_an_item(x):
+    windows = [x[i : i + 3] for i in range(len(x) - 2)]
+    windows[0][1] = 7
+    return np.array(windows)
+
+
+def written_by_each_item(x):
+    windows = [x[i : i + 3] for i in range(len(x) - 2)]
+    for w in windows:
+        w[0] += 1
+    return np.array(windows)
+
+
+def some_replaced(x):
+    windows = []
+    for i in range(len(x) - 2):
+        windows.append(x[i : i + 3])
+        if x[i] > 0:
+            windows[-1] = x[:3]
+    return np.array(windows)
+
+
+def returned(x):
+    return [x[i : i + 3] for i in range(len(x) - 2)]
+
+
+def taken_out(x):
+    windows = [x[i : i + 3] for i in range(len(x) - 2)]
+    return windows.pop(), windows[-1], np.array(windows)
+
+
+def joined_with_others(x):
+    windows = [x[i : i + 3] for i in range(len(x) - 2)]
+    more = windows + [x[:3]]
+    windows.extend(more[:2])
+    return np.array(more), np.array(windows)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")  # what may change windows is not compiled whole
+@pytest.mark.parametrize(
+    "f",
+    [
+        written_before,
+        written_within,
+        written_by_an_item,
+        written_by_each_item,
+        some_replaced,
+        returned,
+        taken_out,
+        joined_with_others,
+    ],
+)
+def test_windows_share_the_memory_of_the_signal(f):
+    jitted = tnp.jit(f)
+    for n in (50, 51, 80, 52):
+        mine, theirs = signal(n), signal(n)
+        found = jitted(mine)
+        assert_same(found, f(theirs))
+        assert_same(mine, theirs)
+        if f is returned:
+            found[0][0] = 5
+            assert mine[0] == 5

@@ -124,7 +124,7 @@ def number_type(x: Any) -> type:
     return kind
 
 
-def value_of(appended: list[Any]) -> Any:
+def value_of(appended: list[Any], *, views: bool = False) -> Any:
     """The appended value as one array or number; ``None`` if there is none."""
     one = appended[0] if len(appended) == 1 else array_of_rows(appended, least=2)
     if is_number(one):
@@ -135,7 +135,7 @@ def value_of(appended: list[Any]) -> Any:
         return None
     if not one.ndim and not one.scalar:
         return None  # a row of an array of one dimension is a scalar
-    if len(appended) == 1 and not one.scalar and (one.path or one._strides is not ROW_MAJOR):
+    if not views and len(appended) == 1 and not one.scalar and (one.path or one._strides is not ROW_MAJOR):
         return None  # a view, or one in another order
     return one
 

@@ -44,7 +44,7 @@ SPARE = 1
 def can_count(item: Any) -> bool:
     """Whether a list can be counted that has such an item."""
     values = parts_of_item(item)[1]
-    return bool(values) and all(type(x) is TracedEither or value_of([x]) is not None for x in values)
+    return bool(values) and all(type(x) is TracedEither or value_of([x], views=True) is not None for x in values)
 
 
 class _Count(Binding):
@@ -96,6 +96,8 @@ class CountedList(ListStandIn):
         #: how many items it began with, at most, and how many operations that append to it there is room for
         self._base: Any = 0
         self._planned = 0
+        #: whether items are parts of other arrays: of such a list NumPy may make an array, and nothing else is done with it
+        self.has_views = False
         self._counter = _Count(self)
         #: lists that were appended, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
@@ -123,7 +125,7 @@ class CountedList(ListStandIn):
     # Room
 
     def state(self) -> Any:
-        names = ("count", "parts", "together", "capacity", "may_overflow", "_base", "_planned", "_memory")
+        names = ("count", "parts", "together", "capacity", "may_overflow", "_base", "_planned", "_memory", "has_views")
         return {name: getattr(self, name) for name in names}, list(self.items), list(self._given)
 
     def restore(self, state: Any) -> None:
@@ -193,7 +195,7 @@ class CountedList(ListStandIn):
 
     def _item(self, at: Any) -> Any:
         """The item at a position in bounds."""
-        if self.together is list:
+        if self.together is list or self.has_views:
             raise self._refusal()  # the program might change it
         found = [p.item(at, self.description) for p in self.parts]
         return found[0] if self.together is None else tuple(found)
@@ -246,9 +248,11 @@ class CountedList(ListStandIn):
         if any(x is self for r in around for x in r.over):
             raise self._refusal()
         self._check()
-        arrays = appended_memory(parts_of_item(item)[1])
-        if arrays is None:
+        memory = appended_memory(parts_of_item(item)[1])
+        if memory is None:
             raise self._refusal()
+        arrays, are_shared = memory
+        self.has_views = self.has_views or are_shared
         self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
         if self.may_overflow:
             self._demand(self.count < self.capacity)
@@ -512,6 +516,8 @@ class CountedList(ListStandIn):
         if not self.is_counted:
             return [output(x) for x in self.items]
         self._check()
+        if self.has_views:
+            raise self._refusal()
         assert self._memory is not None
         held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
         active.current().output_lists.append(held)
@@ -523,6 +529,8 @@ def rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
     """An example of the items of a list or of an array, the parts that have them, and how many there are; ``None`` if they are not rows."""
     if type(items) is CountedList:
         items._check()
+        if items.has_views:
+            return None
         return items._example, items.parts, items.count
     if type(items) is RepeatedList:
         example, n = items.item, items.times

@@ -57,7 +57,7 @@ class Part:
         """The part as it is if ``x`` is one of its values, too; ``None`` if there is none."""
         if self.kinds is not None:
             return self if _is_one_of(x, self.kinds) else None
-        value = None if type(x) is TracedEither else value_of([x])
+        value = None if type(x) is TracedEither else value_of([x], views=True)
         if value is not None and type_of(value) == type_of(self.example):
             return self
         kinds = None if self.is_array or type(x) is tuple else kinds_of_both(self.example, x)
@@ -160,15 +160,15 @@ def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
     return together, tuple(map(settled_if_known, item if together is not None else (item,)))
 
 
-def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[Storage, int], ...] | None:
-    """The storages of the arrays in an item, with their versions. ``None`` if other arrays may share them, because the list stores copies."""
+def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[tuple[Storage, int], ...], bool] | None:
+    """The storages of the arrays in an item, with their versions, and whether other arrays share them: the list stores copies. ``None`` if it
+    may not."""
     arrays = [x for x in values if type(x) is TracedArray and not x.scalar]
     made_after = max((r.serial for r in active.current().regions if r.is_loop), default=-1)
-    if any(type(x.storage) is not Storage or x.storage.origin is not None for x in arrays):
+    if any(type(x.storage) is not Storage for x in arrays):
         return None
-    if any(x.storage.serial < made_after for x in arrays):
-        return None
-    return tuple((x.storage, x.storage.version) for x in arrays)
+    are_shared = any(x.path or x.storage.origin is not None or x.storage.serial < made_after for x in arrays)
+    return tuple((x.storage, x.storage.version) for x in arrays), are_shared
 
 
 class MixedRows:

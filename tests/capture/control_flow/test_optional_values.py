@@ -447,6 +447,13 @@ def changed_in_place(x):
     return y, z
 
 
+def key_of_a_dict(x):
+    y = None
+    if x[0] > 0:
+        y = int(x[0] * 3)
+    return {y: 1.0}
+
+
 FUNCTIONS = [f for f in functions_of(globals(), "x") if f is not find]
 #: where each case has a program, or Python is asked
 BY_VALUE = (
@@ -462,6 +469,7 @@ BY_VALUE = (
     arrays,
     argument_of_numpy,
     changed_in_place,
+    key_of_a_dict,
     two_branches,
     used_unchecked,
 )

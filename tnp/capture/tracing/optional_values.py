@@ -108,6 +108,9 @@ class TracedOptional:
     def __ne__(self, other: object) -> Any:
         return there(self) if other is None and not _is_array(self.value) else operator.ne(self.settled(), other)
 
+    def __hash__(self) -> int:
+        raise NeedsEager("a key may be None, which is known only when the program runs")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -183,7 +186,7 @@ for _name in languages.BINARY_OPERATORS:
     if hasattr(operator, f"__{_name}__"):
         setattr(TracedOptional, f"__r{_name}__", _reflected(f"__{_name}__"))
         setattr(TracedOptional, f"__i{_name}__", _unary(f"__i{_name}__"))
-for _function in (bool, int, float, complex, len, iter, hash, str, repr, format, round):
+for _function in (bool, int, float, complex, len, iter, str, repr, format, round):
     setattr(TracedOptional, f"__{_function.__name__}__", _as_is(_function))
 
 

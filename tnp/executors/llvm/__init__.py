@@ -111,6 +111,7 @@ class LLVMExecutor(FusionExecutor):
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
+            region = program.with_symbols(region)
             for_any_size = roots_of(region.inputs)
             if not all(map(program.is_sized if for_any_size else program.has_room, region.outputs)):
                 return None  # nobody can make room for them before the call

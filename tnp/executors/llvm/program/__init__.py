@@ -11,6 +11,7 @@ operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`
 :mod:`functions` write LLVM IR. :mod:`region` is the interface to the executor.
 """
 
+from tnp.executors.llvm.program.lengths import with_symbols
 from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, takes
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes", "with_symbols"]

@@ -26,6 +26,7 @@ from tnp.executors.llvm.program.functions import written as written_program
 from tnp.executors.llvm.program.instructions import SLOTS
 from tnp.executors.llvm.program.integers import Int, row_major
 from tnp.executors.llvm.program.ir import Builder, Register
+from tnp.executors.llvm.program.lengths import with_symbols_inside
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.lowering import ZERO, Failure, Program
 from tnp.executors.llvm.program.numbers import whole
@@ -42,6 +43,7 @@ __all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]
 
 def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
+    bsym = with_symbols_inside(bsym)
     inputs = list({p.name: p for p in bsym.flat_inputs}.values())
     outputs = list(bsym.flat_outputs)
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):

@@ -32,6 +32,9 @@ from tnp.executors.llvm.program.views import do_not_fit, from_end, moved, requir
 
 __all__ = ["element_index"]
 
+#: the largest integer that a loop makes of a float: sums and multiples of some of these fit 64 bits
+LARGEST_TRUNCATED = 2**52
+
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, (Scalar, StridedView, Thunk))
@@ -213,9 +216,15 @@ def _convert_number(p: Program, out: NumberProxy, a: Any, python_type: type) -> 
     if python_type is float:
         return Number(float, real(p, a))
     number = as_number(a)
-    if python_type is not int or number.python_type is float:
+    if python_type is not int:
         raise Refused(f"{python_type.__name__} of a number")
-    return Number(int, whole(p, number))
+    return Number(int, _truncated(p, number.value) if number.python_type is float else whole(p, number))
+
+
+def _truncated(p: Program, x: Operand) -> Int:
+    """A float without its fraction. Of NaN, infinities and large numbers Python makes an error or a long integer."""
+    check_truncates(p, x, -LARGEST_TRUNCATED, LARGEST_TRUNCATED, exact=True)
+    return whole_number(p.code.convert(x, dtypes.float64, dtypes.int64), -LARGEST_TRUNCATED, LARGEST_TRUNCATED)
 
 
 @rule("require")

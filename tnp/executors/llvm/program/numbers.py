@@ -12,6 +12,8 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name
+from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Int
 from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, constant, whole_number
@@ -328,7 +330,28 @@ def number_operation(p: Program, name: str, *args: Any) -> Number:
         return Number(float, _float_power(p, *operands))
     if name in (_FREELY if len(operands) == 2 else _FREELY_UNARY):
         return Number(float, p.code.apply(name, operands, dtypes.float64, dtypes.float64))
-    raise Refused(f"{name} of Python floats")
+    return _float_function(p, name, operands)
+
+
+#: of :mod:`math`, what gives integers
+_GIVING_INTEGERS = frozenset(("ceil", "floor", "trunc", "gcd", "lcm"))
+
+
+def _float_function(p: Program, name: str, operands: list[Operand]) -> Number:
+    """A function of :mod:`math`. Where the result is not finite, Python may raise, and decides what it does."""
+    row, code, double = by_name.get(name), p.code, dtypes.float64
+    is_of_math = row is not None and row.number.startswith("math.") and name not in _GIVING_INTEGERS
+    if row is None or not is_of_math or not scalars.supports(name, (double,) * len(operands)):
+        raise Refused(f"{name} of Python floats")
+    if row.result == "bool":
+        return Number(bool, code.apply(name, operands, double, dtypes.bool8))
+    result = code.apply(name, operands, double, double)
+    if not row.total:
+        fine = code.apply("isfinite", [result], double, dtypes.bool8)
+        for x in operands:
+            fine = code.either(fine, code.apply("isnan", [x], double, dtypes.bool8))
+        p.check(fine, None)
+    return Number(float, result)
 
 
 # Complex numbers

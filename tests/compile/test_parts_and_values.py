@@ -22,13 +22,13 @@ def iterated(x, tolerance):
     return x, log
 
 
-@pytest.mark.parametrize(("size", "is_in_parts"), [(50, False), (60_000, True)])
-def test_what_a_value_was_needed_of_is_not_computed_again_and_again(size, is_in_parts):
+@pytest.mark.parametrize("size", [50, 60_000])
+def test_what_a_value_was_needed_of_is_not_computed_again_and_again(size):
     x = np.linspace(1, 4, size)
     jitted = tnp.jit(iterated)
     for tolerance in (1e-9, 1e-9, 1e-3):
         assert_same(jitted(x, tolerance), iterated(x, tolerance))
-    assert ("Python runs" in str(tnp.explain(jitted))) == is_in_parts
+    assert "Python runs" not in str(tnp.explain(jitted))
 
 
 def test_functions_inside_that_call_one_another_are_the_same_at_each_call():

@@ -23,6 +23,7 @@ MAKERS = {
 }
 
 ONE_PROGRAM = {
+    "a list": lambda n: [0] * n,
     "pairs": lambda x: x[: len(x) - len(x) % 2].reshape(-1, 2).mean(axis=1),
     "zeros": lambda x: (np.zeros(len(x)), np.ones((x.size, 2)), np.empty(x.shape).shape, np.full(len(x) - 1, 2.5)),
     "arange": lambda x: (np.arange(len(x)) * x, np.arange(1, len(x) + 1), np.arange(len(x) - 1, -1, -1)),
@@ -153,7 +154,6 @@ SEVERAL = {
     "halves": (2, lambda x: np.array_split(x, 2)),
     "cut or filled": (2, lambda x: np.fft.fft(x, 10)),
     "at most 6": (2, lambda x: x[: min(len(x), 6)]),
-    "a list": (3, lambda n: [0] * n),
 }
 
 ROWS = [(name, 1, f) for name, f in ONE_PROGRAM.items()] + [(name, *row) for name, row in SEVERAL.items()]

@@ -430,12 +430,13 @@ def _showing() -> Any:
 
 
 def _ignores_more() -> bool:
-    """Whether nothing but filters that ignore warnings were added since the function was called."""
+    """Whether a filter that ignores warnings was set, and no other was added, since the function was called."""
     if _showing() != _warnings.showing:
         return False
     now, before = ([f for f in filters if f[0] == "ignore"] for filters in (warnings.filters, _warnings.filters))
     others = [[f for f in filters if f[0] != "ignore"] for filters in (warnings.filters, _warnings.filters)]
-    return others[0] == others[1] and all(f in now for f in before)
+    ignores = bool(warnings.filters) and warnings.filters[0][0] == "ignore"
+    return ignores and others[0] == others[1] and all(f in now for f in before)
 
 
 _MILD = frozenset(("ignore", "warn"))

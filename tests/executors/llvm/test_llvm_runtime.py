@@ -404,6 +404,7 @@ def parallel():
             parts.append((begin, end, threading.get_ident()))
             inside()
 
+        threads._state.alone = threads._state.alone_before = 0  # as if no thread had been late
         native(Body(body), None, n, grain)
         return sorted(parts)
 
@@ -505,6 +506,7 @@ PARTS = """
     )
     def parts():
         found = []
+        threads._state.alone = 0  # as if no thread had been late
         native(Body(lambda context, begin, end: found.append(threading.get_ident())), None, 100, 1)
         return len(found)
     """

@@ -10,6 +10,8 @@ import pytest
 
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator
 from tnp.executors.llvm.loop_ir.functions import Body
+from tnp.executors.llvm.loop_ir.nests import NestCode
+from tnp.executors.llvm.loop_ir.sharing import Nests
 from tnp.runtime import engine
 
 __all__ = ["out_of_bounds", "within_bounds"]
@@ -26,6 +28,7 @@ def within_bounds():
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, which is the same
         patched.setattr(Body, "address", _address)
+        patched.setattr(Nests, "calls", _calls)
         patched.setattr(Accumulator, "__init__", _init)
         patched.setattr(Accumulator, "_place", _place)
         yield
@@ -56,6 +59,12 @@ def _address(self, buffer, at):
         reach = [(n - 1) * step for n, step in zip(buffer.shape, buffer.strides)]
         _compare(self.code, offset, sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach))
     return _original_address(self, buffer, at)
+
+
+def _calls(self, nest):
+    """Each nest with a function of its own: one that several share counts from other places than the beginning of the memory."""
+    pattern = self.patterns.get(nest)
+    yield from (NestCode(self.module, nest) if pattern is None else pattern.nest).calls()
 
 
 def _init(self, body, statement, count=1, slots=None):

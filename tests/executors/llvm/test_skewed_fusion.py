@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tnp
@@ -112,6 +112,7 @@ STEPS = ("b[1:-1] = a[2:] - a[:-2]", "a[1:-1, 1:] += b[:-2, :-1]", "a[:-3] = b[3
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), min_size=2, max_size=5), st.integers(0, 3), st.booleans())
+@example([STEPS[0], "a[::2] = b[::2]", STEPS[0]], 0, True)
 def test_steps(tmp_path_factory, steps, seed, bounds):
     source = "def f(a, b):\n" + "".join(f"    {step}\n" for step in steps)
     path = tmp_path_factory.mktemp("steps") / "program.py"

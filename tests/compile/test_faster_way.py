@@ -145,9 +145,9 @@ def test_programs_that_depend_on_values_run_in_the_faster_way(monkeypatch):
     def f(x, log):
         log.append(len(x))
         if (x > 100).any():
-            raise ValueError("too large")
+            log.append("large")
         if (x < -100).any():
-            raise ValueError("too small")
+            log.append("small")
         return np.maximum(x, 1.5)
 
     jitted = tnp.jit(f)

@@ -94,6 +94,21 @@ def test_rows_of_several_loops_in_small_blocks(monkeypatch):
     assert_same(tnp.jit(softmax, executors=["llvm[everything]"])(a), softmax(a))
 
 
+def test_rows_of_a_flat_array_have_places_of_their_own(monkeypatch):
+    """Every second row of an array that lies flat in memory: its places are ``32 * i + j``."""
+
+    def f(a):
+        rows = a.reshape((-1, 16))
+        rows[None, :50:2, :] = rows.max()
+        return a
+
+    for module, constants in SMALL_BLOCKS.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
+    a = np.random.default_rng(0).random(800, dtype=np.float32)
+    assert_same(tnp.jit(f, executors=["llvm[everything]"])(a.copy()), f(a.copy()))
+
+
 def state_of_an_array(a, empty):
     a += 7
     b = np.hstack([empty | a, a])

@@ -227,7 +227,8 @@ def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:
     for d, item in enumerate(along):
         if dynamic[d]:
             start, stop, step = (_bound_of_slice(x) for x in (item.start, item.stop, item.step))
-            step = step.__index__() if symbols.is_symbol(step) else step
+            if isinstance(step, NumberProxy) and (symbols.is_symbol(step) or step.value is not None):
+                step = step.__index__()
             if step is not None and type(step) is not int:
                 raise NeedsConcreteSize("a slice needs a step that is known before it runs")
             a = prims.dynamic_slice(a, d, start, stop, 1 if step is None else step)

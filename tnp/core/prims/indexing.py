@@ -59,7 +59,9 @@ def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int 
     if step > 0 and type(stop) is int and stop >= 0:
         limits.append(stop)
     limit = min((n for n in limits if n is not None), default=None)
-    found = intervals.slice_length(a.shape[dim], start, stop) if step == 1 else None
+    found = intervals.slice_length(a.shape[dim], start, stop) if step > 0 else None
+    if step > 1:
+        found = -(-found // step) if isinstance(found, int) else None
     length: Dim
     known = symbols.slice_length(a.shape[dim], start, stop, step) if type(found) is not int else None
     if known is not None:

@@ -230,7 +230,7 @@ class _Verifier:
             self._index(i, loops)
             self._within(s.buffer, i, n)
             whole = i == Index() and n == 1
-            for v in i.terms.keys() & {*left} if len(i.terms) == 1 else ():
+            for v in i.terms.keys() & {*left} if _tells_apart(i) else ():
                 left.remove(v)
                 whole = i == Index.of(v) and bool(v.limit == n)
             is_whole = is_whole and whole
@@ -278,6 +278,19 @@ class _Verifier:
 
 
 # Types
+
+
+def _tells_apart(i: Index) -> bool:
+    """Whether an index is another one for any other values of its variables: of one, or of several each of which takes longer steps than all
+    before go."""
+    if len(i.terms) < 2:
+        return True
+    reach = 0
+    for v, step in sorted(i.terms.items(), key=lambda term: abs(term[1])):
+        if not isinstance(v, Var) or not isinstance(v.limit, int) or abs(step) <= reach:
+            return False
+        reach += abs(step) * (v.limit - 1)
+    return True
 
 
 def _apply(x: Apply) -> None:

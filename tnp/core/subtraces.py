@@ -102,9 +102,11 @@ def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
 
 
 def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:
-    """A loop or a branch with ``f`` applied to its bodies; itself if they stay what they are."""
+    """A loop or a branch with ``f`` applied to its bodies, claimed as it was; itself if they stay what they are."""
     args = tuple([f(a) if isinstance(a, Body) else a for a in bsym.args])
-    return bsym if all(a is b for a, b in zip(args, bsym.args)) else bsym.replace(args=args)
+    if all(a is b for a, b in zip(args, bsym.args)):
+        return bsym
+    return bsym.remade(bsym.sym, args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
 
 
 def with_parts(b: BoundSymbol) -> Iterator[BoundSymbol]:

@@ -155,6 +155,23 @@ def test_no_length(f):
         assert_same(jitted(x.copy()), f(x.copy()), rtol=1e-12)
 
 
+def cuts(x, count=5):
+    """Minima and maxima of what is above a level: both need that there is something."""
+    levels = np.arange(x.min(), x.max(), (x.max() - x.min()) / count)
+    out = np.zeros((count, 2))
+    for k in range(1, count):
+        above = x[levels[k] <= x]
+        out[k, [0, 1]] = np.hstack((above.min(), above.max()))
+    return out
+
+
+def test_a_check_that_two_operations_share():
+    jitted = tnp.jit(cuts)
+    for n in (50, 51, 80):
+        assert_same(jitted(signal(n)), cuts(signal(n)), rtol=1e-12)
+    assert "the whole for_loop is native" in str(tnp.explain(jitted))
+
+
 @pytest.mark.parametrize("dtype", ["f4", "i8", "i2"])
 def test_other_kinds(dtype):
     jitted = tnp.jit(total)

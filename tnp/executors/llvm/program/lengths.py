@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tnp.core import intervals, prims, symbols
+from tnp.core import intervals, symbols
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, with_parts
 from tnp.core.symbol import BoundSymbol
@@ -46,8 +46,8 @@ def _names(bsym: BoundSymbol, inputs: Iterable[Proxy]) -> dict[str, Any]:
     """By name, what stands for the unknown lengths of ``inputs``, the numbers that are surely equal to them, and the arrays that have them."""
     inputs = list(inputs)
     lengths = {n.name: n for p in inputs if isinstance(p, TensorProxy) for n in p.shape if is_counted(n)}
-    if not lengths or any(b.operation is prims.require for b in with_parts(bsym)):
-        return {}  # what may raise inside is left to the operations, one by one
+    if not lengths:
+        return {}
     sizes = [n for p in inputs for n in (p.shape if isinstance(p, TensorProxy) else (p,)) if isinstance(n, NumberProxy)]
     relations = next((n.relations for n in sizes if n.relations is not None), None) or symbols.Relations()
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Parallel loops whose threads get no core: an OpenMP runtime of two threads, of which the test says when they begin."""
+"""Parallel loops whose threads start late. The test stands in for an OpenMP runtime with two threads, and starts them itself."""
 
 import ctypes
 import time

@@ -475,9 +475,9 @@ def attribute(x):
 
 
 FUNCTIONS = functions_of(globals(), "x")
-#: in which another name has the array, or which make another one of it
+#: these bind the array to another name, or make another array of it
 NO_OPERATION = (before_it, sum_of_what_was, other_dtype, appended_twice, scaled, in_a_list, in_front)
-#: of which values decide more than the loop
+#: here values decide more than how long the loop runs
 BY_VALUE = (returned_early, statistics, read, peaks, until_it_is_long)
 
 
@@ -503,7 +503,7 @@ def test_one_program(f):
 
 
 def test_more_than_there_is_room_for():
-    """A loop of which nobody knows how often it runs begins with some MiB."""
+    """Room for a few MiB is allocated where the number of iterations is unknown."""
 
     def f(x):
         out = np.array([0.0])

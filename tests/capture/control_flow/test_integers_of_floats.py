@@ -1,4 +1,4 @@
-"""``int(x)`` of floats that a loop computes: native for what 64 bits hold, and Python's error or integer for the others."""
+"""``int(x)`` of a float in a loop is native if the result fits 64 bits; otherwise Python raises, or makes a long integer."""
 
 import math
 

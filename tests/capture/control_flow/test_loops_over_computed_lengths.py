@@ -156,7 +156,7 @@ def test_no_length(f):
 
 
 def cuts(x, count=5):
-    """Minima and maxima of what is above a level: both need that there is something."""
+    """Minima and maxima of the values above each level. Both raise if there is none."""
     levels = np.arange(x.min(), x.max(), (x.max() - x.min()) / count)
     out = np.zeros((count, 2))
     for k in range(1, count):

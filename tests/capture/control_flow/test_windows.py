@@ -1,4 +1,4 @@
-"""Loops over windows of a signal, of which the caller gives the length and the step: native, one program for all sizes."""
+"""Loops over windows of a signal are native, with one program for all sizes. The caller gives the width and the step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Distinct elements, unions and memberships of arrays of which only the running program knows the length."""
+"""Set operations (``np.unique``, ``np.union1d``, ``np.isin``) on arrays whose length is known only at run time."""
 
 import numpy as np
 import pytest

@@ -147,7 +147,7 @@ class GrownVariables:
         return len(self._before)
 
     def begin(self, names: Iterable[str], variables: Variables) -> None:
-        """Binds those that were found to grow to what counts their rows."""
+        """Replaces each array that was found to grow by one that counts its rows."""
         for name in names:
             value = variables[name] if name in self._found and name not in self._before else None
             made = _begun(name, value)

@@ -100,8 +100,8 @@ def _count(items: list[Any]) -> None:
 
 
 def list_of(x: Any, listed: Callable[[], Any], *, numbers: bool, counts: bool = False) -> Any:
-    """``list(x)`` or, with ``numbers``, ``x.tolist()``; ``listed()`` gives that of items that are known one by one. With ``counts``,
-    it counts the items of any array.
+    """``list(x)``, or ``x.tolist()`` with ``numbers``. If the items are known one by one, ``listed()`` makes the list. With ``counts``, the
+    items of any array are counted.
 
     Of an array of one dimension, it counts its items if the length is known at run time only, if they are many, or if the program
     changes the list as counted lists are changed. So it does of a range.

@@ -290,7 +290,7 @@ class ControlFlow:
         return value
 
     def _joined_test(self, value: Any, join: Callable[..., Any], later: Sequence[Any], goes_on: bool) -> Any:
-        """The truth of ``value`` and of what is ``later``, or of one of them, as ``join`` says. If ``value`` is ``goes_on``, these decide."""
+        """``value and later`` or ``value or later``, as ``join`` says. The ``later`` values are tested only if ``value`` is ``goes_on``."""
         facts = active.current().facts
 
         def tested() -> Any:

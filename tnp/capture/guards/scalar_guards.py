@@ -102,7 +102,7 @@ class _Origins:
         return {x for x in self._behind(number) if x in self.inputs.expressions}
 
     def _behind(self, number: NumberProxy) -> set[str]:
-        """The names of what a number is computed from, its own among them."""
+        """The names of a number and of everything that it is computed from."""
         left: list[Any] = [number]
         seen: set[str] = set()
         while left:
@@ -115,8 +115,7 @@ class _Origins:
 
 
 def _note_length(names: set[str], inputs: Inputs) -> None:
-    """Has the program for any size know the integers of which, and of symbols, an integer is computed that the program depends on. Then that
-    is computed of symbols alone."""
+    """Makes integer arguments known if a length is computed from them and from symbols. The length then depends on symbols alone."""
     symbols = {n.name for n in inputs.prologue.relations.symbols}
     if names & symbols:
         integers = [inputs.dimensions[n][0] for n in names - symbols if n in inputs.dimensions]

@@ -32,7 +32,7 @@ __all__ = [
 
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
-#: values in a dict, and in what is in it, from which on a program has guards on what it reads
+#: a dict with more values, nested ones counted, is guarded only by the items that a program reads
 LARGE = 100
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
@@ -152,7 +152,7 @@ class VaryingValues:
         self.has_lengths = False
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
-        #: whether it is known while tracing what is ``None``; whether the present trace has values of which it is not
+        #: whether tracing knows which values are ``None``; whether the present trace has values for which it does not
         self.knows_none = False
         self.has_optionals = False
         #: how often a trace with symbols was given up

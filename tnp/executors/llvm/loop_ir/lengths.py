@@ -39,7 +39,8 @@ def with_symbols(region: Region) -> Region:
     for p in arrays:
         if any(isinstance(n, NumberProxy) and n.name in unknown for n in p.shape):
             names[p.name] = renamed = p.renamed(p.name)
-            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)  # type: ignore[misc]
+            # A copy, which nothing else refers to yet.
+            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)
 
     def swapped(ps: Any) -> tuple[Any, ...]:
         return tuple(names.get(p.name, p) for p in ps)

@@ -63,7 +63,8 @@ def _names(bsym: BoundSymbol, inputs: Iterable[Proxy]) -> dict[str, Any]:
     for p in _proxies(bsym, inputs):
         if isinstance(p, TensorProxy) and any(isinstance(n, NumberProxy) and n.name in names for n in p.shape):
             names[p.name] = renamed = p.renamed(p.name)
-            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)  # type: ignore[misc]
+            # A copy, which nothing else refers to yet.
+            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)
     return names
 
 

@@ -178,8 +178,9 @@ def _is_error(x: Any) -> bool:
 
 def rounding_of(x: Any) -> float:
     """What may be left of a difference of the floats in ``x`` that are the largest."""
-    arrays = (y for y in _parts(x) if isinstance(y, np.ndarray) and y.dtype.kind in "fc" and y.size)
-    return RESIDUE * max((float(np.abs(y[np.isfinite(y)]).max(initial=0.0)) for y in arrays), default=0.0)
+    arrays = [np.asarray(y) for y in _parts(x) if isinstance(y, (np.ndarray, np.inexact, float, complex))]
+    found = (a for a in arrays if a.dtype.kind in "fc" and a.size)
+    return RESIDUE * max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in found), default=0.0)
 
 
 def is_same(a: Any, b: Any, depth: int = 4, residue: float | None = None) -> bool:
@@ -197,8 +198,9 @@ def is_same(a: Any, b: Any, depth: int = 4, residue: float | None = None) -> boo
             # Solvers that iterate end within their own tolerance of the solution.
             assert_same(a, b, rtol=1e-6 if inexact or isinstance(a, np.inexact) else None)
         except AssertionError:
-            is_float = isinstance(a, np.ndarray) and a.dtype.kind in "fc" and (a.shape, a.dtype) == (b.shape, b.dtype)
-            return is_float and bool(np.all(np.abs(a - b) <= residue))
+            x, y = np.asarray(a), np.asarray(b)
+            is_float = x.dtype.kind in "fc" and (x.shape, x.dtype) == (y.shape, y.dtype)
+            return is_float and bool(np.all(np.abs(x - y) <= residue))
         except Exception:
             return repr(a) == repr(b)
         return True

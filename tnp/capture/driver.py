@@ -269,7 +269,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     change_containers(inputs)
     for assigned in assigned_names(tracer):
         assigned.bind(output_of)
-    if tracer.may_lose_stores and acts_on_the_outside(trace):
+    if tracer.may_lose_stores and acts_on_the_outside(trace, warnings=not trace.catches):
         raise LosesStores(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )

@@ -148,14 +148,15 @@ class EagerCalls:
         entry = self.entry_for(form, values)
         if entry is None or entry.eager_reason is not None or not entry.traces:
             raise error
-        if entry.training is not None or acts_on_the_outside(entry.traces[0]):
+        trace = entry.traces[0]
+        if entry.training is not None or acts_on_the_outside(trace, warnings=not trace.catches):
             if is_certain(error):
                 raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
             raise error
         result = form.apply(self.__tnp_function__, values)
         if isinstance(error, Warning):  # SciPy has given it now
             return result
-        if entry.traces[0].catches:
+        if trace.catches:
             form.caught += 1
             if form.catches_often(self.dispatch.hits) and not self._strict:
                 self.invalidate("")

@@ -11,7 +11,7 @@ from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 from tnp.core.views import update
 
-__all__ = ["acts_on_the_outside"]
+__all__ = ["acts_inside", "acts_on_the_outside"]
 
 
 #: what is done at the end, and what is put back after an error
@@ -20,19 +20,32 @@ _HARMLESS = frozenset((OpTags.ASSIGNS, OpTags.ENTERS_ERRSTATE, OpTags.EXITS_ERRS
 _RAISING = (prims.assert_, prims.check_bound)
 
 
-def acts_on_the_outside(trace: Trace) -> bool:
+def acts_on_the_outside(trace: Trace, *, warnings: bool = True) -> bool:
     """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
-    items are assigned when nothing can raise any more, and so are arrays where the trace says so."""
-    return _any_acts((b for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last), set())
+    items are assigned when nothing can raise any more, and so are arrays where the trace says so. ``warnings``: whether to warn counts."""
+    lines = (b for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last)
+    return _any_acts(lines, set(), warnings)
 
 
-def _any_acts(bsyms: Iterable[BoundSymbol], own: set[str]) -> bool:
+def acts_inside(trace: Trace, operation: BoundSymbol) -> bool:
+    """The same of an operation of a trace, except warnings."""
+    own: set[str] = set()
+    for b in trace.bound_symbols:
+        acts = _acts(b, own, False)
+        if b is operation:
+            return acts
+    raise AssertionError(f"not an operation of the trace: {operation}")
+
+
+def _any_acts(bsyms: Iterable[BoundSymbol], own: set[str], warnings: bool) -> bool:
     """Whether one of some operations acts on the outside, where the program made the arrays ``own``; adds what these make."""
-    return any(_acts(b, own) for b in bsyms)
+    return any(_acts(b, own, warnings) for b in bsyms)
 
 
-def _acts(b: BoundSymbol, own: set[str]) -> bool:
+def _acts(b: BoundSymbol, own: set[str], warnings: bool) -> bool:
     if not _HARMLESS.isdisjoint(b.operation.tags) or b.sym in _RAISING:
+        return False
+    if not warnings and OpTags.WARNS in b.operation.tags:
         return False
     if b.sym is prims.copy_:
         if b.args[1].name not in own:
@@ -44,11 +57,11 @@ def _acts(b: BoundSymbol, own: set[str]) -> bool:
         for body in bodies:  # a branch has other names for what it writes than for what it leaves
             inside = body.args[len(body.args) - len(carried) :] if carried else ()
             own.update(p.name for p, (_, x) in zip(inside, carried) if isinstance(x, Proxy) and x.name in own)
-        return any(_any_acts(body.bound_symbols, own) for body in bodies)
+        return any(_any_acts(body.bound_symbols, own, warnings) for body in bodies)
     elif OpTags.EFFECT in b.operation.tags or OpTags.RANDOM in b.operation.tags:
         return True
     elif b.subsymbols and b.sym is not update:
-        return _any_acts(b.subsymbols, own)
+        return _any_acts(b.subsymbols, own, warnings)
     if b.sym is not prims.unpack_trivial and OpTags.VIEW not in b.operation.tags:
         own.update(p.name for p in b.flat_outputs)
     return False

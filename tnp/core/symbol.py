@@ -61,6 +61,8 @@ class OpTags(Enum):
     MAY_COPY = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
+    #: warns, which is all that it does
+    WARNS = auto()
     #: assigns an attribute or items of a user's object: what it assigns is a result of the program
     ASSIGNS = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it

@@ -14,6 +14,7 @@ from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.core.trace_check import check_trace
+from tnp.transforms.batch_calls import batch_calls
 from tnp.transforms.batch_matvec import batch_matvec
 from tnp.transforms.bridge import Conversions, bridge
 from tnp.transforms.bufferize import MemoryOperations, bufferize
@@ -70,6 +71,7 @@ class Backend:
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, beginning with the captured one. The last one runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
+        ("Library calls of iterations", lambda t: batch_calls(t, backend.executors)),
         ("Products of iterations", lambda t: batch_matvec(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),

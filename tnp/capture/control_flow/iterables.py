@@ -140,7 +140,12 @@ class Iterations:
             return max(0, (high - low) // abs(self.step) + 1)
         starts_at = self.start if type(self.start) is int else intervals.bounds(self.start.proxy)[0]
         is_size = type(self.stop) is TracedNumber and symbols.is_symbol(self.stop.proxy)
-        return self.stop if is_size and self.step == 1 and starts_at is not None and starts_at >= 0 else None
+        if not is_size or starts_at is None or starts_at < 0:
+            return None
+        if type(self.step) is int and self.step == 1:
+            return self.stop
+        count = self.count() if type(self.step) is not int or self.step > 1 else None
+        return count if type(count) is TracedNumber and symbols.is_symbol(count.proxy) else None
 
     def interval(self) -> tuple[int | None, int | None]:
         """The least and the largest position, as far as they are known."""

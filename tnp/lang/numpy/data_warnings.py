@@ -36,7 +36,7 @@ def warn_times(count: Any, message: str) -> None:
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE))
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.WARNS))
 def data_warning(effect: Effect, result: None, count: TensorProxy) -> None:
     """Makes the call of :func:`warn_times`, with ``count``."""
 

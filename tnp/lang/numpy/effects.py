@@ -24,6 +24,6 @@ def clock_call(effect: Effect, result: type | None, *values: Any) -> NumberProxy
     return None if result is None else NumberProxy(None, result)
 
 
-@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE))
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.WARNS))
 def warning_call(effect: Effect, result: type | None, *values: Any) -> None:
     """As :func:`python_call`, of what may raise (``warnings.warn``)."""

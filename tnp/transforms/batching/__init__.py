@@ -6,6 +6,6 @@ extensions with :func:`register_vmap`.
 """
 
 from tnp.transforms.batching import control_flow, rules
-from tnp.transforms.batching.walk import Batched, batch_rule, batch_rules, register_vmap, run_batched
+from tnp.transforms.batching.walk import Batched, Walk, batch_rule, batch_rules, register_vmap, run_batched
 
-__all__ = ["Batched", "batch_rule", "batch_rules", "control_flow", "register_vmap", "rules", "run_batched"]
+__all__ = ["Batched", "Walk", "batch_rule", "batch_rules", "control_flow", "register_vmap", "rules", "run_batched"]

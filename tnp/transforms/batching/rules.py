@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, intervals, prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
+from tnp.core.symbols import is_symbol
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, batch_rules
 
 __all__: list[str] = []
@@ -50,14 +51,33 @@ def _transpose(walk: Walk, b: BoundSymbol, a: Any, permutation: Any) -> Any:
 @batch_rule(prims.slice)
 def _slice(walk: Walk, b: BoundSymbol, a: Any, starts: Any, stops: Any, strides: Any = None) -> Any:
     first = a.array.shape[0]
+    if type(first) is not int:
+        made = a.array
+        for dim, (start, stop) in enumerate(zip(starts, stops), 1):
+            made = prims.dynamic_slice(made, dim, start, stop, 1 if strides is None else strides[dim - 1])
+        return Batched(made)
     return Batched(prims.slice(a.array, [0, *starts], [first, *stops], None if strides is None else [1, *strides]))
 
 
 @batch_rule(prims.dynamic_slice)
 def _dynamic_slice(walk: Walk, b: BoundSymbol, a: Any, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
     if isinstance(start, Batched) or isinstance(stop, Batched):
-        return walk.one_by_one(b)
+        width = b.output.shape[dim]
+        if isinstance(a, Batched) or not isinstance(start, Batched) or not (type(width) is int or is_symbol(width)):
+            return walk.one_by_one(b)
+        # Windows of one length end before the array does.
+        return Batched(clang.moveaxis(prims.take(a, _windows(walk, start.array, width, step), dim), (dim,), (0,)))
     return Batched(prims.dynamic_slice(a.array, dim + 1, start, stop, step))
+
+
+def _windows(walk: Walk, starts: TensorProxy, width: Any, step: int) -> TensorProxy:
+    """The positions in windows, a row each."""
+    shape = (walk.length, width)
+    within = prims.mul(prims.iota(width, device=starts.device, dtype=dtypes.int64), step)
+    made: TensorProxy = prims.add(
+        prims.broadcast_in_dim(starts, shape, (0,)), prims.broadcast_in_dim(within, shape, (1,))
+    )
+    return made
 
 
 @batch_rule(prims.squeeze, prims.flip)
@@ -189,9 +209,23 @@ def _rows(walk: Walk, like: TensorProxy) -> TensorProxy:
 def _select(walk: Walk, b: BoundSymbol, a: Any, dim: int, index: Any) -> Any:
     if not isinstance(index, Batched):
         return Batched(prims.select(a.array, dim + 1, index))
-    array = walk.array(a)
-    order = [0, dim + 1, *(d for d in range(1, array.ndim) if d != dim + 1)]
-    return Batched(prims.index_get(prims.transpose(array, order), [_rows(walk, index.array), index.array]))
+    if not isinstance(a, Batched):
+        taken = _range_of(walk, a, dim, index)
+        return Batched(clang.moveaxis(prims.take(a, index.array, dim) if taken is None else taken, (dim,), (0,)))
+    order = [0, dim + 1, *(d for d in range(1, a.array.ndim) if d != dim + 1)]
+    return Batched(prims.index_get(prims.transpose(a.array, order), [_rows(walk, index.array), index.array]))
+
+
+def _range_of(walk: Walk, a: TensorProxy, dim: int, index: Batched) -> TensorProxy | None:
+    """The elements that ``index`` counts along ``dim``, as a view, if it surely stays within the array."""
+    if index.bounds is None:
+        return None
+    start, stop, step = index.bounds
+    room = intervals.linear(a.shape[dim]).plus(intervals.linear(stop), -1).interval()[0]
+    if type(step) is not int or room is None or room < 0:
+        return None
+    view: TensorProxy = prims.dynamic_slice(a, dim, start, stop, step)
+    return view if sizes.equal(view.shape[dim], walk.length) is True else None
 
 
 @batch_rule(prims.take)

@@ -20,13 +20,14 @@ __all__ = ["Batched", "Walk", "batch_rule", "batch_rules", "dtype_of_number", "r
 class Batched:
     """A value that is another one for each element of the batch: ``array`` has them along its first dimension.
 
-    Of a Python number ``array`` is 1-d.
+    Of a Python number ``array`` is 1-d. If it is known to count, ``bounds`` are those of its range.
     """
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "bounds")
 
-    def __init__(self, array: TensorProxy) -> None:
+    def __init__(self, array: TensorProxy, bounds: tuple[Any, Any, Any] | None = None) -> None:
         self.array = array
+        self.bounds = bounds
 
 
 class _Missing:

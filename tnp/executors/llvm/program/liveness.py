@@ -8,7 +8,7 @@ from typing import Any
 from tnp.core import prims
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import bodies_of, is_control_flow
-from tnp.core.symbol import BoundSymbol, flat_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.views import update
 from tnp.executors.llvm.graph import Refused
 
@@ -16,12 +16,14 @@ __all__ = ["Block", "steps_of"]
 
 
 def steps_of(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
-    """The prims that bound symbols are made of; updates, loops and branches stay what they are."""
+    """The prims that bound symbols are made of; updates, loops, branches and warnings stay what they are."""
     for b in bsyms:
         if b.sym is update or (b.sym.is_prim and prims.registry.get(b.sym.name) is b.sym):
             yield b
         elif b.subsymbols and not b.sym.is_prim:
             yield from steps_of(b.subsymbols)
+        elif OpTags.WARNS in b.sym.tags:
+            yield b
         elif b.flat_outputs and {p.name for p in b.flat_outputs} <= {p.name for p in b.flat_inputs}:
             pass  # it gives back its argument
         else:

@@ -22,7 +22,7 @@ from tnp.executors.llvm.program.allocations import Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integer_code import IntegerCode
 from tnp.executors.llvm.program.integers import Atom, Int, ceiling, magnitude, row_major
-from tnp.executors.llvm.program.ir import TRUE, Access, Builder, Cell, Loop, LoopVariable, Operand, Register
+from tnp.executors.llvm.program.ir import FALSE, TRUE, Access, Builder, Cell, Loop, LoopVariable, Operand, Register
 from tnp.executors.llvm.program.liveness import Block, steps_of
 from tnp.executors.llvm.program.parallel import UNKNOWN_TRIPS, most_of, trips_of
 from tnp.executors.llvm.program.rules import RULES
@@ -175,6 +175,10 @@ class Program(IntegerCode):
 
     def step(self, b: BoundSymbol) -> None:
         """Writes one operation."""
+        if b.sym.id == "tnp.warning_call":  # given by the operations when they run one by one
+            self.flush()
+            self.check(FALSE, None)
+            return
         run = RULES.get(b.sym.name)
         if run is None:
             raise Refused(f"{b.sym.name} is not compiled in loops")

@@ -131,7 +131,9 @@ def test_of_windows():
 
 
 def test_of_windows_that_are_too_few():
-    check(windows, lambda n: (np.random.default_rng(n).random(n),), sizes=(300, 500, 20, 16, 12), found=False, programs=9)
+    check(
+        windows, lambda n: (np.random.default_rng(n).random(n),), sizes=(300, 500, 20, 16, 12), found=False, programs=9
+    )
 
 
 def test_fits_of_windows():

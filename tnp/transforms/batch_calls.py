@@ -128,7 +128,7 @@ def _found(trace: Trace, loop: BoundSymbol, settings: _Settings) -> _Calls | Non
     steps: list[BoundSymbol] = []
     for b in body.bound_symbols:
         made = [p for p in b.flat_outputs if p.name in read]
-        if any(b.has_tag_inside(tag) for tag in _STAYING) or not all(map(_is_sized, made)):
+        if any(b.has_tag_inside(tag) for tag in _STAYING) or _warns(b) or not all(map(_is_sized, made)):
             continue
         inputs = {p.name for p in b.flat_inputs}
         if inputs <= known:
@@ -156,6 +156,11 @@ def _is_counted_up(loop: BoundSymbol) -> bool:
     start, _, step = loop.args[:3]
     first = intervals.bounds(start)[0]
     return (type(step) is not int or step > 0) and first is not None and first >= 0
+
+
+def _warns(b: BoundSymbol) -> bool:
+    """Whether an operation leaves it to a library to warn, which compiled code only suspects (of an ill-conditioned matrix)."""
+    return any(s.sym is prims.require and issubclass(s.args[2], Warning) for s in leaves_of(b))
 
 
 def _is_sized(p: Proxy) -> bool:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
-import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
-
-import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
@@ -27,17 +24,19 @@ from tnp.core.errors import NeedsEager
 __all__ = [
     "Iterations",
     "TracedRange",
+    "counted_from_zero",
     "enumerate_",
     "is_known",
     "iterations_of",
-    "ndenumerate_",
-    "ndindex_",
     "pairwise_",
     "range_",
     "reversed_",
     "use_up",
     "zip_",
 ]
+
+#: iterations that Python runs before compiled code pays
+LONG = 1_000
 
 #: a number whose value the trace need not know
 Count = Any
@@ -132,6 +131,11 @@ class Iterations:
             x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)
         ]
         return len(range(*counts))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are so many iterations in this call that a loop over numbers is better compiled than run while tracing."""
+        return (self.length() or 0) > LONG
 
     def most(self) -> Count | None:
         """How many iterations there are at most; ``None`` if nobody knows."""
@@ -241,7 +245,7 @@ def iterations_of(x: Any) -> Iterations | None:
     return None
 
 
-def _counted_from_zero(x: Any) -> Iterations | None:
+def counted_from_zero(x: Any) -> Iterations | None:
     """As :func:`iterations_of`, with positions 0, 1, …; ``None`` if it cannot be told how many there are."""
     iterations = iterations_of(x)
     if iterations is None:
@@ -294,7 +298,7 @@ def range_(*bounds: Any) -> Any:
 
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """``enumerate(x, start)``."""
-    iterations = _counted_from_zero(x)
+    iterations = counted_from_zero(x)
     if iterations is None or not isinstance(start, int):
         return builtins.enumerate(x, start)
     use_up(x)
@@ -306,7 +310,7 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
 
 def zip_(*xs: Any, strict: bool = False) -> Any:
     """``zip(*xs)``; of sequences of different lengths as long as the shortest."""
-    found = [_counted_from_zero(x) for x in xs]
+    found = [counted_from_zero(x) for x in xs]
     if strict or not found or any(r is None for r in found):
         return builtins.zip(*xs, strict=strict)
     iterations = [r for r in found if r is not None]
@@ -319,7 +323,7 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
 
 def pairwise_(x: Any) -> Any:
     """``itertools.pairwise(x)``."""
-    found = _counted_from_zero(x)
+    found = counted_from_zero(x)
     if found is None or not is_known(found.stop):
         return itertools.pairwise(x)
     use_up(x)
@@ -337,41 +341,13 @@ def _less(n: Count, m: Count) -> Count:
     return active.current().runtime.call(min, n, m)
 
 
-def ndindex_(*shape: Any) -> Any:
-    """``np.ndindex(*shape)``, or of one tuple: the positions of an array, the last dimension the fastest."""
-    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-    if not all(map(is_known, dims)):
-        raise NeedsEager("it runs over the positions of an array whose shape is known only when the program runs")
-    lengths = [operator.index(n) for n in dims]
-    if any(n < 0 for n in lengths):
-        return np.ndindex(*lengths)  # says what is wrong
-    return Iterations(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
-
-
-def _position(i: Any, lengths: list[int]) -> tuple[Any, ...]:
-    """Where the element number ``i`` of an array is."""
-    found = []
-    for n in reversed(lengths[1:]):
-        found.append(i % n)
-        i = i // n
-    return (*([i] if lengths else []), *reversed(found))
-
-
-def ndenumerate_(a: Any) -> Any:
-    """``np.ndenumerate(a)``."""
-    if type(a) is not TracedArray:
-        return np.ndenumerate(a)
-    iterations = ndindex_(*a.shape)
-    return Iterations(0, iterations.stop, 1, lambda i: ((at := iterations.item(i)), a[at]))
-
-
 def reversed_(x: Any) -> Any:
     """``reversed(x)``."""
     if type(x) is TracedRange:
         if type(x.step) is not int or x.step not in (1, -1):
             return reversed(x.known())
         return Iterations(x.stop - x.step, x.start - x.step, -x.step, lambda i: i)
-    iterations = _counted_from_zero(x) if type(x) is not Iterations else None
+    iterations = counted_from_zero(x) if type(x) is not Iterations else None
     if iterations is None:
         return builtins.reversed(x)
     made = Iterations(iterations.stop - 1, -1, -1, iterations.item)

@@ -542,10 +542,10 @@ class Loop(Trial):
             self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
-        """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
+        """A short loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
         known = self.knows_first_test if self.iterations is None else self.iterations.known
         arrays = any(isinstance(p, TensorProxy) for b in scope for p in (*b.flat_inputs, *b.flat_outputs))
-        if known and not arrays and not stored:
+        if known and not arrays and not stored and not (self.iterations and self.iterations.is_long):
             raise Failure("it computes numbers only")
 
     def _record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections
 import itertools
 import operator
 import types
@@ -15,14 +16,13 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import (
     enumerate_,
-    ndenumerate_,
-    ndindex_,
     pairwise_,
     range_,
     reversed_,
     zip_,
 )
 from tnp.capture.control_flow.made_lists import check_method, list_of
+from tnp.capture.control_flow.products import PRODUCTS
 from tnp.capture.control_flow.selection import ControlFlow, truth_of
 from tnp.capture.libraries.numpy.deleting import DELETING
 from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
@@ -212,6 +212,11 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
     return active.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
 
 
+def _deque(items: Any = (), maxlen: Any = None) -> Any:
+    """``collections.deque(items, maxlen)``, which takes no number but an ``int``."""
+    return collections.deque(items, None if maxlen is None else operator.index(maxlen))
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     bool: _bool,
     list: _list,
@@ -234,6 +239,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     zip: zip_,
     itertools.pairwise: pairwise_,
     reversed: reversed_,
+    collections.deque: _deque,
     round: _round,
     pow: _pow,
     isinstance: isinstance_,
@@ -244,8 +250,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     vars: lambda x: get_attribute(x, "__dict__"),
     dir: _dir,
     np.ndarray: _ndarray,
-    np.ndindex: ndindex_,
-    np.ndenumerate: ndenumerate_,
+    **PRODUCTS,
     np.errstate: Errstate,
     warnings.catch_warnings: CatchWarnings,
     **OF_OBJECT,
@@ -257,6 +262,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
-    list, np.ndarray, np.ndindex, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
-    operator.is_, operator.is_not, warnings.catch_warnings, *OF_OBJECT,
+    list, np.ndarray, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    operator.is_, operator.is_not, warnings.catch_warnings, collections.deque, *OF_OBJECT, *PRODUCTS,
 ))  # fmt: skip

@@ -182,3 +182,22 @@ def test_loops_over_the_positions_of_an_array():
         return [x[i] for i in np.ndindex(2, 2)]
 
     same_as_eager(g, lambda: (np.arange(4.0).reshape(2, 2),))
+
+
+def every_other(x):
+    found, count = [], 3
+    for i in range(0, len(x), 2):
+        found.append(x[i] * 2)
+        count += 2
+    return np.array(found) + x[::2], count
+
+
+def test_counters_are_known_after_the_loop():
+    """A list to which each iteration appends has as many items as there are iterations."""
+    jitted = tnp.jit(every_other)
+    for n in (20, 31, 48, 77):
+        x = np.random.default_rng(n).random(n)
+        assert_same(jitted(x), every_other(x))
+    assert tnp.cache_info(jitted).misses == 2
+    shapes = str(tnp.last_traces(jitted)[0])
+    assert "starts over" not in shapes

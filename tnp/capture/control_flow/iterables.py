@@ -118,9 +118,14 @@ class Iterations:
         bounds = (self.start, self.stop, self.step)
         return self.known and not any(type(x) is TracedNumber and symbols.is_symbol(x.proxy) for x in bounds)
 
+    @property
+    def is_sized(self) -> bool:
+        """Whether there are as many iterations as symbolic sizes say."""
+        return self.known and not self.is_of_one_length
+
     def count(self) -> Count:
         """How many iterations there are, or a negative number if there are none."""
-        span = self.stop - self.start
+        span = self.stop if type(self.start) is int and self.start == 0 else self.stop - self.start
         return span if type(self.step) is int and self.step == 1 else -(-span // self.step)
 
     def length(self) -> int | None:

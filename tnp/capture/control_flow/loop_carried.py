@@ -26,6 +26,7 @@ __all__ = [
     "carried_handle",
     "dims_that_shrink",
     "either_of",
+    "final_counters",
     "handed_by",
     "is_bound",
     "is_callers",
@@ -113,6 +114,23 @@ def bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict
         if is_near and step.is_constant and abs(step.constant) < _STEP:
             number.low = -_FAR if number.low is None else number.low
             number.bound = _FAR if number.bound is None else number.bound
+
+
+def final_counters(
+    carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any], count: Any
+) -> dict[str, Any]:
+    """What the integers that each of ``count`` iterations changes by a constant are after the loop: a list to which each appends has as
+    many items as there are iterations."""
+    found = {}
+    for name, result in results.items():
+        number, begin = carried[name], inits[name]
+        if isinstance(number, NumberProxy) and number.python_type is int and isinstance(result, NumberProxy):
+            step = intervals.linear(result).plus(intervals.linear(number), -1)
+            if step.is_constant and is_number(begin):
+                first = TracedNumber(begin) if isinstance(begin, NumberProxy) else begin
+                changed = count if step.constant == 1 else step.constant * count
+                found[name] = changed if type(first) is int and first == 0 else first + changed
+    return found
 
 
 def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:

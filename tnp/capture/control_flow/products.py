@@ -35,7 +35,9 @@ def _ndindex(*shape: Any) -> Any:
     dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
     if not all(map(is_known, dims)):
         raise NeedsEager("it runs over the positions of an array whose shape is known only when the program runs")
-    lengths = [n if type(n) is TracedNumber and n.proxy.python_type is int else operator.index(n) for n in dims]
+    lengths: list[Any] = [
+        n if type(n) is TracedNumber and n.proxy.python_type is int else operator.index(n) for n in dims
+    ]
     if any(n < 0 for n in lengths):
         return np.ndindex(*map(operator.index, lengths))  # says what is wrong
     return Iterations(0, math.prod(lengths), 1, lambda k: _position(k, lengths))

@@ -15,6 +15,7 @@ from tnp.capture.control_flow.loop_carried import (
     carried_handle,
     dims_that_shrink,
     either_of,
+    final_counters,
     handed_by,
     is_bound,
     is_callers,
@@ -336,6 +337,8 @@ class Loop(Trial):
             {n: (carried[n], handles[n], places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
+        if not leaves and self.times == 1 and self.iterations is not None and self.iterations.is_sized:
+            self.variables.update(final_counters(carried, inits, results, self.iterations.count()))
         for one, names in zip(self.appended.values(), holders):
             one.extend([self.variables[n].storage for n in names])
         for counted, names in in_lists:

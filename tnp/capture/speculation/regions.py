@@ -110,6 +110,10 @@ class Variables:
         elif self[name] is not UNBOUND:
             del self.cells[name].cell_contents
 
+    def update(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            self[name] = value
+
     def values(self) -> dict[str, Any]:
         return {name: self[name] for name in (*self.cells, *self.attributes)}
 

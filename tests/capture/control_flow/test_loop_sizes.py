@@ -9,6 +9,7 @@ import tnp
 from tests.flow_checks import EXECUTORS, same_as_eager, source
 from tnp.core import intervals, sizes
 from tnp.core.proxies import NumberProxy
+from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 

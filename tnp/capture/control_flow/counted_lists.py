@@ -7,7 +7,7 @@ makes a :class:`CountedList`. Uses that need the items one by one have it traced
 
 from __future__ import annotations
 
-import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,26 +15,35 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import value_of
-from tnp.capture.control_flow.item_parts import Part, RowsOfParts, appended_memory, parts_of_item
+from tnp.capture.control_flow.item_parts import (
+    ListsOfRows,
+    Part,
+    RowsOfParts,
+    appended_memory,
+    kind_of_item,
+    parts_of_item,
+    room_for,
+)
+from tnp.capture.control_flow.iterables import is_known
+from tnp.capture.control_flow.list_lengths import ListLength
+from tnp.capture.control_flow.lists_of_lists import ItemOfRows, is_changed, look
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.growing_list import refuse_uses
-from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
-from tnp.capture.speculation.regions import ListUse
-from tnp.capture.tracing.outer_names import Binding
+from tnp.capture.objects.row_list import ListStandIn, RepeatedList, RowOfNumbers, RowOfScalars, is_repeated
+from tnp.capture.speculation.regions import ListUse, Region
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
 from tnp.core import intervals, prims
 from tnp.core.prims.control_flow import START_OVER
+from tnp.core.symbols import is_symbol
 from tnp.core.views import Path
 
 __all__ = ["CountedList", "can_count", "rows_of_items"]
 
-#: bytes allocated for a list whose number of items has no bound, and the most that is allocated for one
-ROOM, MOST_ROOM = 1 << 22, 1 << 28
 #: the least number of items that memory is allocated for
 LEAST_ROOM = 16
 #: rows that are never filled: an index of the next item is in bounds whatever the count is
@@ -45,33 +54,6 @@ def can_count(item: Any) -> bool:
     """Whether a list can be counted that has such an item."""
     values = parts_of_item(item)[1]
     return bool(values) and all(type(x) is TracedEither or value_of([x], views=True) is not None for x in values)
-
-
-class _Count(Binding):
-    """The number of items of a list, as a variable."""
-
-    __slots__ = ("list",)
-
-    def __init__(self, counted: CountedList) -> None:
-        self.list = counted
-
-    def __str__(self) -> str:
-        return "the length of a list"
-
-    @property
-    def serial(self) -> int:
-        return self.list.serial
-
-    @property
-    def interval(self) -> tuple[int | None, int | None]:
-        capacity = self.list.capacity
-        return 0, capacity if type(capacity) is int else None
-
-    def known(self, nothing: Any) -> Any:
-        return self.list.count
-
-    def put(self, value: Any, nothing: Any) -> None:
-        self.list.count = value
 
 
 class CountedList(ListStandIn):
@@ -85,9 +67,12 @@ class CountedList(ListStandIn):
         self.items = items
         self.serial = next(serials)
         self.count: Any = 0
+        #: a count, and the number that a loop has counted to so
+        self.settled: tuple[Any, Any] = None, None
         self.parts: tuple[Part, ...] = ()
         #: the class of the items if they have parts
         self.together: type | None = None
+        self._kind: type | None = None
         #: for how many items there is room; whether there may be more
         self.capacity: Any = 0
         self.may_overflow = False
@@ -98,7 +83,7 @@ class CountedList(ListStandIn):
         self._planned = 0
         #: whether items are parts of other arrays: of such a list NumPy may make an array, and nothing else is done with it
         self.has_views = False
-        self._counter = _Count(self)
+        self._counter = ListLength(self)
         #: lists that were appended, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
         #: stands for the memory of the items
@@ -112,11 +97,36 @@ class CountedList(ListStandIn):
     def is_counted(self) -> bool:
         return bool(self.parts)
 
+    @property
+    def are_rows(self) -> bool:
+        """Whether its items are lists that are the rows of an array."""
+        return self.together is RowOfNumbers or self.together is RowOfScalars
+
+    def kind_as_row(self) -> type:
+        if not self.is_counted:
+            return kind_of_item(self.items) or list
+        n = self.length()
+        is_sized = type(n) is not TracedNumber or is_symbol(n.proxy)
+        if not is_sized and is_known(n):
+            self.count, is_sized = operator.index(n), True
+        if not is_sized or self.together is not None or self.parts[0].is_array or self.parts[0].kinds is not None:
+            raise self._refusal()
+        return RowOfNumbers if self.parts[0].are_numbers else RowOfScalars
+
+    def as_row(self) -> Any:
+        self._check()
+        return self.parts[0].first(self.length()).copy() if self.is_counted else parts_of_item(self.items)[1][0]
+
+    def look(self) -> list[Any]:
+        storage = self.parts[0].rows.storage if self.parts and self.parts[0].rows is not None else None
+        return [self.count, *self.items, *(() if storage is None else (storage, storage.version))]
+
     @classmethod
     def of_rows(cls, made_at: str, example: Any, parts: tuple[Part, ...], count: Any) -> CountedList:
         """A new list of items like ``example``, which are the rows of ``parts``."""
         made = cls(made_at, [])
-        made._example, made.together, made.parts = example, parts_of_item(example)[0], parts
+        made._example, made.together, made.parts = example, kind_of_item(example), parts
+        made._kind = made.together
         made.count = made.capacity = made._base = count
         assert parts[0].rows is not None
         made._memory = Storage(parts[0].rows.storage.value)
@@ -125,7 +135,18 @@ class CountedList(ListStandIn):
     # Room
 
     def state(self) -> Any:
-        names = ("count", "parts", "together", "capacity", "may_overflow", "_base", "_planned", "_memory", "has_views")
+        names = (
+            "count",
+            "parts",
+            "together",
+            "capacity",
+            "may_overflow",
+            "_base",
+            "_planned",
+            "_memory",
+            "has_views",
+            "settled",
+        )
         return {name: getattr(self, name) for name in names}, list(self.items), list(self._given)
 
     def restore(self, state: Any) -> None:
@@ -135,6 +156,8 @@ class CountedList(ListStandIn):
 
     def make_room(self, uses: Sequence[ListUse]) -> None:
         before, items = self.parts, self.items
+        if any(isinstance(x, list) for x in items):
+            raise self._refusal()  # which may have other names
         parts = self._wanted or before
         for x in items:
             parts = self._taking(x, parts)
@@ -147,7 +170,7 @@ class CountedList(ListStandIn):
             and all(p.kinds == q.kinds for p, q in zip(parts, before))
         ):
             return
-        room, self.may_overflow = _room(uses, max(p.width for p in parts), self._base)
+        room, self.may_overflow = room_for(uses, max(p.width for p in parts), self._base)
         if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
             room = max(room, LEAST_ROOM, 2 * self.capacity if room > self.capacity else 0)  # there may be more to come
         is_enough = type(room) is int and type(self.capacity) is int and room <= self.capacity
@@ -157,7 +180,7 @@ class CountedList(ListStandIn):
         self.parts = tuple(p.allocated(room + SPARE, q, self.count) for p, q in pairs)
         self.capacity = room
         if not before:
-            self.together = parts_of_item(self._example)[0]
+            self.together = self._kind
             for i, x in enumerate(items[:1] if is_repeated(items) else items):
                 self._store(i if not is_repeated(items) else slice(len(items)), x)
             self.count, self.items = len(items), []
@@ -182,7 +205,7 @@ class CountedList(ListStandIn):
             if not can_count(item):
                 raise self._refusal()
             return tuple(Part(x, x.kinds if type(x) is TracedEither else None) for x in values)
-        if together is not parts_of_item(self._example)[0] or len(values) != len(parts):
+        if together is not self._kind or len(values) != len(parts):
             raise self._refusal()
         found = [p.taking(x) for p, x in zip(parts, values)]
         if any(p is None for p in found):
@@ -197,6 +220,9 @@ class CountedList(ListStandIn):
         """The item at a position in bounds."""
         if self.together is list or self.has_views:
             raise self._refusal()  # the program might change it
+        if self.are_rows:
+            self._check()
+            return ItemOfRows(self, at)
         found = [p.item(at, self.description) for p in self.parts]
         return found[0] if self.together is None else tuple(found)
 
@@ -204,7 +230,7 @@ class CountedList(ListStandIn):
         """Raises :class:`ReadsVarying` if an item was changed after it was appended."""
         arrays = (a for use in active.current().list_uses if use.list is self for a in use.arrays)
         changed = any(storage.version != version for storage, version in arrays)
-        if changed or any(len(now) != len(b) or any(x is not y for x, y in zip(now, b)) for now, b in self._given):
+        if changed or any(is_changed(given, before) for given, before in self._given):
             raise self._refusal()
 
     def _demand(self, condition: Any) -> None:
@@ -219,19 +245,28 @@ class CountedList(ListStandIn):
 
     def _position(self, key: Any) -> Any:
         """A subscript from the beginning of the list; where it is out of bounds, the call runs eagerly."""
-        is_whole = type(key) is int or (type(key) is TracedNumber and key.proxy.python_type is int)
-        if not is_whole or not self.is_counted:
+        if not self.is_counted:
             raise self._refusal()
-        if type(key) is int and key < 0:
-            self._demand(self.count >= -key)
-            return self.count + key
-        low = 0 if type(key) is int else intervals.bounds(key.proxy)[0]
+        return self.position_in(self.count, key)
+
+    def position_in(self, count: Any, key: Any) -> Any:
+        """A subscript from the beginning of what has so many items."""
+        if isinstance(key, int):
+            self._demand(count >= -key if key < 0 else count > key)
+            return count + key if key < 0 else key
+        if type(key) is not TracedNumber or key.proxy.python_type is not int:
+            raise self._refusal()
+        low = intervals.bounds(key.proxy)[0]
         if low is None or low < 0:
             call = active.current().numpy_function
-            key = call(np.where, (key < 0, key + self.count, key), {}).item()
+            key = call(np.where, (key < 0, key + count, key), {}).item()
             self._demand(key >= 0)
-        self._demand(key < self.count)
+        self._demand(key < count)
         return key
+
+    def rewrite(self) -> None:
+        """Notes that an item is about to be changed."""
+        self._use(ListUse(self, (0,)), self._example)
 
     def _set_count(self, count: Any) -> None:
         active.current().assigns(self._counter, "value")
@@ -245,7 +280,9 @@ class CountedList(ListStandIn):
         if not around and not self.is_counted:
             self.items.append(item)
             return
-        if any(x is self for r in around for x in r.over):
+        if any(x is self for r in around for x in r.over) or (
+            isinstance(item, list) and not self._is_new(item, around)
+        ):
             raise self._refusal()
         self._check()
         memory = appended_memory(parts_of_item(item)[1])
@@ -256,10 +293,18 @@ class CountedList(ListStandIn):
         self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
         if self.may_overflow:
             self._demand(self.count < self.capacity)
-        if type(item) is list:
-            self._given.append((item, list(item)))
+        if isinstance(item, list):
+            self._given.append((item, look(item)))
         self._store(self.count, item)
         self._set_count(self.count + 1)
+
+    def _is_new(self, item: list[Any], around: list[Region]) -> bool:
+        """Whether a list was made where it is appended, so that no two items are one."""
+        if not around or any(given is item for given, _ in self._given):
+            return False
+        if isinstance(item, CountedList):
+            return item.serial > max(r.serial for r in around)
+        return not any(x is item for r in around for x, _ in r.contents.found)
 
     def _use(self, use: ListUse, item: Any) -> None:
         """Notes what appends or stores ``item``. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""
@@ -267,7 +312,7 @@ class CountedList(ListStandIn):
         tracer.list_uses.append(use)
         uses = [u for u in tracer.list_uses if u.list is self]
         if not self.is_counted:
-            self._example = item
+            self._example, self._kind = item, kind_of_item(item)
         parts = self._taking(item, self.parts)
         if len(uses) > self._planned or any(p is not q for p, q in zip(parts, self.parts)):
             self._wanted = parts
@@ -399,7 +444,7 @@ class CountedList(ListStandIn):
                 return
         elif not self.is_counted:
             self.begin()
-        if any(p.is_array for p in self.parts) or type(item) is list:
+        if any(p.is_array for p in self.parts) or isinstance(item, list):
             raise self._refusal()
         self._use(ListUse(self, (0,)), item)
         self._store(self._position(key), item)
@@ -424,7 +469,8 @@ class CountedList(ListStandIn):
     # What the program does with it
 
     def length(self) -> Any:
-        return self.count if self.is_counted else len(self.items)
+        counted, known = self.settled
+        return len(self.items) if not self.is_counted else known if counted is self.count else self.count
 
     @property
     def is_by_position(self) -> bool:
@@ -435,7 +481,7 @@ class CountedList(ListStandIn):
         return self._item
 
     def check_length(self, length: Any) -> None:
-        if self.count is not length:
+        if self.length() is not length:
             raise self._refusal()
 
     def check_written_out(self) -> None:
@@ -455,17 +501,18 @@ class CountedList(ListStandIn):
                 raise self._refusal()
             return call(np.array, (list(self.items),), {})
         self._check()
-        rows = [p.first(self.count) for p in self.parts]
+        n = self.length()
+        rows = [p.first(n) for p in self.parts]
         is_plain = len(rows) == 1 and self.together is None and not self.parts[0].is_array
         if filled or not is_plain or (self.parts[0].dtype != float and not typed):
             # An empty list is an array of floats. Where that has come often, each case has a program.
-            if filled or active.current().inputs.prologue.may_catch or type(self.count) is int:
-                self._demand(self.count > 0)
-            elif not self.count > 0:
+            if filled or active.current().inputs.prologue.may_catch or type(n) is int:
+                self._demand(n > 0)
+            elif not n > 0:
                 return call(np.array, ([],), {})
         for p in self.parts:
             self._check_dtype(p)
-        if self.together is None:
+        if self.together is None or self.are_rows:
             return rows[0].copy()
         if any(p.is_array for p in self.parts):
             raise self._refusal()
@@ -521,6 +568,8 @@ class CountedList(ListStandIn):
         assert self._memory is not None
         held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
         active.current().output_lists.append(held)
+        if self.are_rows:
+            return ListsOfRows(self.parts[0].first(self.count).__tnp_value__(), self.together is RowOfNumbers)
         columns = [p.output(self.count) for p in self.parts]
         return columns[0] if self.together is None else RowsOfParts(columns, self.together)
 
@@ -548,19 +597,6 @@ def rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
         example = scalar_of(items.dtype.type, 0)
         return example, (Part(example, rows=items),), items.shape[0]
     return None
-
-
-def _room(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:
-    """The number of items, of ``width`` bytes each, to allocate memory for, and whether it may be too small. The list has ``there`` items."""
-    if any(n is None for use in uses for n in use.times):
-        return ROOM // width, True
-    total = there
-    for use in uses:
-        product = math.prod(n for n in use.times if type(n) is not int or n != 1)
-        total = product if type(total) is int and total == 0 else total + product
-    if type(total) is int and total * width > MOST_ROOM:
-        return ROOM // width, True
-    return total, False
 
 
 refuse_uses(CountedList)

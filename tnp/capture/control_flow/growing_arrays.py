@@ -126,7 +126,7 @@ def _appended(function: Any, first: GrowingArray, others: Any) -> Any:
         elif function is not np.concatenate and function is not np.append:
             array = call(np.atleast_1d if ndim == 1 else np.atleast_2d, (array,), {})
         fits = array.ndim == ndim and all(
-            sizes.equal(n, m) is True for n, m in zip(array.shape_[1:], rows.parts[0].shape)
+            sizes.equal(n, m) is True for n, m in zip(array.shape_[1:], rows.parts[0].dims)
         )
         if not fits or np.result_type(array.dtype, first.dtype) != first.dtype:
             return NotImplemented

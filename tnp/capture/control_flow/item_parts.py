@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +11,28 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import is_number, number_type, type_of, value_of
-from tnp.capture.libraries.numpy.list_of_rows import Rows
+from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows
+from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars, is_repeated
+from tnp.capture.speculation.regions import ListUse
 from tnp.capture.tracing.optional_values import settled_if_known
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, either, kinds_of_both
-from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 
-__all__ = ["Part", "RowsOfParts", "appended_memory", "parts_of_item"]
+__all__ = [
+    "ListsOfRows",
+    "Part",
+    "RowsOfParts",
+    "appended_memory",
+    "kind_of_item",
+    "parts_of_item",
+    "room_for",
+]
+
+
+#: bytes allocated for a list whose number of items has no bound, and the most that is allocated for one
+ROOM, MOST_ROOM = 1 << 22, 1 << 28
 
 
 @dataclass(frozen=True)
@@ -30,8 +46,12 @@ class Part:
     flags: TracedArray | None = None
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def dims(self) -> tuple[Any, ...]:
         return self.example.shape_ if type(self.example) is TracedArray else ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(n if type(n) is int else TracedNumber(n) for n in self.dims)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -50,8 +70,8 @@ class Part:
 
     @property
     def width(self) -> Any:
-        """The bytes of one."""
-        return math.prod(self.shape) * self.dtype.itemsize
+        """The bytes of one, in this call."""
+        return math.prod(symbols.value_of(n) or 1 for n in self.dims) * self.dtype.itemsize
 
     def taking(self, x: Any) -> Part | None:
         """The part as it is if ``x`` is one of its values, too; ``None`` if there is none."""
@@ -154,10 +174,50 @@ def _is_one_of(x: Any, kinds: Kinds) -> bool:
     return either(x, kinds) is not None
 
 
+def kind_of_item(item: Any) -> type | None:
+    """How an item consists of parts: as a tuple, a list, or a list that is the row of an array; ``None`` for one without parts."""
+    if type(item) is tuple:
+        return tuple
+    if isinstance(item, ListStandIn):
+        return item.kind_as_row()
+    if type(item) is not list:
+        return None
+    first = item[0] if item else None
+    rows = array_of_rows(item, least=2) if item else None
+    if rows is not None and rows.ndim == 1 and rows.dtype.kind != "b":
+        return RowOfNumbers if type(first) is TracedNumber else RowOfScalars
+    if is_number(first) and all(is_number(x) and number_type(x) is number_type(first) for x in item):
+        fit = type(first) is not bool and not any(type(x) is int and abs(x) >> 63 for x in item)
+        return RowOfNumbers if fit else list
+    is_scalar = type(first) is TracedArray and first.scalar and value_of([first]) is not None
+    alike = is_scalar and all(type(x) is TracedArray and x.scalar and type_of(x) == type_of(first) for x in item)
+    return RowOfScalars if alike else list
+
+
 def parts_of_item(item: Any) -> tuple[type | None, tuple[Any, ...]]:
-    """The class of an item that has parts, and these."""
-    together = type(item) if type(item) in (tuple, list) else None
-    return together, tuple(map(settled_if_known, item if together is not None else (item,)))
+    """The kind of an item that has parts, and these: of a list that is a row, the array."""
+    kind = kind_of_item(item)
+    if kind is None:
+        return None, (settled_if_known(item),)
+    if kind is RowOfNumbers or kind is RowOfScalars:
+        return kind, (_row_of(item),)
+    return kind, tuple(map(settled_if_known, item))
+
+
+def _row_of(items: Any) -> TracedArray:
+    """A new array of the numbers or scalars in a list."""
+    made: TracedArray
+    if isinstance(items, ListStandIn):
+        made = items.as_row()
+        return made
+    call, rows = active.current().numpy_function, array_of_rows(items, least=2)
+    if rows is not None:
+        made = rows.copy()
+    elif is_repeated(items):
+        made = call(np.full, ((len(items),), items[0]), {})
+    else:
+        made = call(np.array, (list(items),), {})
+    return made
 
 
 def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[tuple[Storage, int], ...], bool] | None:
@@ -169,6 +229,19 @@ def appended_memory(values: tuple[Any, ...]) -> tuple[tuple[tuple[Storage, int],
         return None
     are_shared = any(x.path or x.storage.origin is not None or x.storage.serial < made_after for x in arrays)
     return tuple((x.storage, x.storage.version) for x in arrays), are_shared
+
+
+def room_for(uses: Sequence[ListUse], width: int, there: Any) -> tuple[Any, bool]:
+    """The number of items, of ``width`` bytes each, to allocate memory for, and whether it may be too small. The list has ``there`` items."""
+    if any(n is None for use in uses for n in use.times):
+        return ROOM // width, True
+    total = there
+    for use in uses:
+        product = math.prod(n for n in use.times if type(n) is not int or n != 1)
+        total = product if type(total) is int and total == 0 else total + product
+    if type(total) is int and total * width > MOST_ROOM:
+        return ROOM // width, True
+    return total, False
 
 
 class MixedRows:
@@ -216,3 +289,24 @@ class RowsOfParts:
 
         columns = ", ".join(literal(c, context) for c in self.columns)
         return f"[*map({self.together.__name__}, zip({columns}))]"
+
+
+class ListsOfRows:
+    """A list that the program returns, of lists: the rows of an array, as Python's numbers or as NumPy's scalars."""
+
+    __slots__ = ("are_numbers", "rows")
+
+    def __init__(self, rows: Any, are_numbers: bool) -> None:
+        self.rows, self.are_numbers = rows, are_numbers
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.rows]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> ListsOfRows:
+        return ListsOfRows(children[0], self.are_numbers)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        rows = literal(self.rows, context)
+        return f"{rows}.tolist()" if self.are_numbers else f"[*map(list, {rows})]"

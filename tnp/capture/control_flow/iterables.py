@@ -22,6 +22,7 @@ from tnp.core import intervals, prims, symbols
 from tnp.core.errors import NeedsEager
 
 __all__ = [
+    "Count",
     "Iterations",
     "TracedRange",
     "counted_from_zero",
@@ -118,10 +119,21 @@ class Iterations:
         bounds = (self.start, self.stop, self.step)
         return self.known and not any(type(x) is TracedNumber and symbols.is_symbol(x.proxy) for x in bounds)
 
-    @property
-    def is_sized(self) -> bool:
-        """Whether there are as many iterations as symbolic sizes say."""
-        return self.known and not self.is_of_one_length
+    def sized_count(self) -> Count | None:
+        """How many iterations there are, in terms of symbolic sizes, or of bounds whose difference is known; ``None`` for other loops."""
+        if self.is_of_one_length:
+            return None
+        if self.known:
+            return self.count()
+        first, last = (intervals.linear(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop))
+        span = last.plus(first, -1)
+        if type(self.step) is not int or self.step != 1 or any(n.value is None for n, _ in span.terms.values()):
+            return None
+        count: Count = span.constant
+        for number, k in span.terms.values():
+            traced: Any = TracedNumber(number)
+            count = count + (traced if k == 1 else k * traced)
+        return count if count >= 0 else None
 
     def count(self) -> Count:
         """How many iterations there are, or a negative number if there are none."""

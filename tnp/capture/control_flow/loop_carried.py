@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.libraries.numpy.operations import scalar_of
-from tnp.capture.speculation.regions import Region
+from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import is_same_array
+from tnp.capture.tracing.outer_names import Binding
 from tnp.capture.tracing.output_aliasing import may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
@@ -26,7 +28,6 @@ __all__ = [
     "carried_handle",
     "dims_that_shrink",
     "either_of",
-    "final_counters",
     "handed_by",
     "is_bound",
     "is_callers",
@@ -37,6 +38,7 @@ __all__ = [
     "parts_of",
     "places_before",
     "proxy_of",
+    "settle_counters",
     "settled",
     "tell_apart",
 ]
@@ -116,13 +118,31 @@ def bound_counters(carried: dict[str, Any], inits: dict[str, Any], results: dict
             number.bound = _FAR if number.bound is None else number.bound
 
 
-def final_counters(
-    carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any], count: Any
-) -> dict[str, Any]:
-    """What the integers that each of ``count`` iterations changes by a constant are after the loop: a list to which each appends has as
-    many items as there are iterations."""
+def settle_counters(
+    variables: Variables,
+    carried: dict[str, Any],
+    inits: dict[str, Any],
+    results: dict[str, Any],
+    iterations: Iterations,
+) -> None:
+    """Makes the integers that each iteration changes by a constant what they are after so many iterations: a list to which each appends has
+    as many items. Where that is one number, lists alone are told."""
+    count = iterations.sized_count()
+    is_one_number = count is None and iterations.is_of_one_length
+    found = _after(iterations.count() if is_one_number else count, carried, inits, results)
+    if not is_one_number:
+        variables.update(found)
+        return
+    for name, value in found.items():
+        attribute = variables.attributes.get(name)
+        if attribute is not None and isinstance(attribute.owner, Binding):
+            attribute.owner.settle(value)
+
+
+def _after(count: Any, carried: dict[str, Any], inits: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
+    """The counters among what a loop carries, as they are after ``count`` iterations; none if that is not known."""
     found = {}
-    for name, result in results.items():
+    for name, result in results.items() if count is not None else ():
         number, begin = carried[name], inits[name]
         if isinstance(number, NumberProxy) and number.python_type is int and isinstance(result, NumberProxy):
             step = intervals.linear(result).plus(intervals.linear(number), -1)

@@ -15,7 +15,6 @@ from tnp.capture.control_flow.loop_carried import (
     carried_handle,
     dims_that_shrink,
     either_of,
-    final_counters,
     handed_by,
     is_bound,
     is_callers,
@@ -26,6 +25,7 @@ from tnp.capture.control_flow.loop_carried import (
     parts_of,
     places_before,
     proxy_of,
+    settle_counters,
     settled,
     tell_apart,
 )
@@ -337,8 +337,8 @@ class Loop(Trial):
             {n: (carried[n], handles[n], places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
-        if not leaves and self.times == 1 and self.iterations is not None and self.iterations.is_sized:
-            self.variables.update(final_counters(carried, inits, results, self.iterations.count()))
+        if not leaves and self.times == 1 and self.iterations is not None:
+            settle_counters(self.variables, carried, inits, results, self.iterations)
         for one, names in zip(self.appended.values(), holders):
             one.extend([self.variables[n].storage for n in names])
         for counted, names in in_lists:

@@ -15,11 +15,23 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture import active
 from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.growing_list import refuse_uses
+from tnp.capture.tracing.traced_values import TracedNumber
 
-__all__ = ["ListStandIn", "NumberList", "RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
+__all__ = [
+    "ListStandIn",
+    "NumberList",
+    "RepeatedList",
+    "RowList",
+    "RowOfNumbers",
+    "RowOfScalars",
+    "is_apart",
+    "is_repeated",
+    "rows_of",
+]
 
 
 class ListStandIn(list[Any]):
@@ -74,6 +86,18 @@ class ListStandIn(list[Any]):
         """The items, where the program has them one by one."""
         return None
 
+    def kind_as_row(self) -> type:
+        """How it is stored as the item of another list."""
+        raise ReadsVarying(self.description)
+
+    def as_row(self) -> Any:
+        """A new array of its items, which are numbers or scalars."""
+        raise ReadsVarying(self.description)
+
+    def look(self) -> list[Any]:
+        """Objects that are others once it was changed."""
+        return []
+
     def as_item(self, x: Any) -> Any:
         """An element of :meth:`as_array`, or a result of one, as what an item is."""
         raise ReadsVarying(self.description)
@@ -85,6 +109,14 @@ class ListStandIn(list[Any]):
     def held(self) -> list[Any]:
         """The objects in the list."""
         return []
+
+
+class RowOfNumbers(list[Any]):
+    """The kind of items that are lists of Python's numbers of one type, as many in each: rows of one array."""
+
+
+class RowOfScalars(list[Any]):
+    """The kind of items that are lists of scalars of one dtype, as many in each: rows of one array."""
 
 
 class RowList(ListStandIn):
@@ -178,6 +210,15 @@ class RepeatedList(ListStandIn):
 
     def held(self) -> list[Any]:
         return [self.item]
+
+    def kind_as_row(self) -> type:
+        kind = self.item.proxy.python_type if type(self.item) is TracedNumber else type(self.item)
+        if kind not in (int, float, complex):
+            raise ReadsVarying(self.description)
+        return RowOfNumbers
+
+    def as_row(self) -> Any:
+        return active.current().numpy_function(np.full, ((self.times,), self.item), {})
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int and -self.times <= key < self.times:

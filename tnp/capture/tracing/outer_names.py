@@ -49,6 +49,9 @@ class Binding:
         """Binds it, in a loop or a branch on trial; ``nothing`` says that it is bound to what it was outside."""
         raise NotImplementedError
 
+    def settle(self, value: int) -> None:
+        """Notes what its present value is, a number that a loop has counted to."""
+
 
 class OuterName(Binding):
     """A global name of the module with the dictionary ``holder``, or the closure name of the cell ``holder``."""

@@ -20,7 +20,7 @@ _truth = converted(bool)
 
 def is_long(x: Any, kinds: str, dims: int = 1) -> bool:
     """Whether ``x`` is a NumPy array of these kinds of elements, with at most ``dims`` dimensions, that Python would go through
-    at length. Of a length that only the running program knows, one element is enough.
+    at length. Of a length that varies, one element is enough.
     """
     if type(x) is not TracedArray or x.scalar or not 1 <= x.ndim <= dims:
         return False
@@ -30,7 +30,7 @@ def is_long(x: Any, kinds: str, dims: int = 1) -> bool:
     n = x.shape_[0]
     if isinstance(n, NumberProxy):
         number: Any = TracedNumber(n)
-        return bool(number > (0 if n.value is None else _FEW))
+        return bool(number > 0)
     return bool(n > _FEW)
 
 

@@ -17,6 +17,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import value_of
 from tnp.capture.control_flow.item_parts import Part, RowsOfParts, appended_memory, parts_of_item
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.growing_list import refuse_uses
@@ -492,17 +493,11 @@ class CountedList(ListStandIn):
     def are_integers(self) -> bool:
         return self.is_counted and self.together is None and self.parts[0].are_numbers and self.parts[0].dtype == int
 
-    def joined(self, function: Any) -> Any:
-        rows = self.as_array(filled=True)
-        if self.together is not None or rows.ndim < 2:
+    def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        made = joined_rows(function, self.as_array(filled=True), args, kwargs) if self.together is None else None
+        if made is None:
             raise self._refusal()
-        joins = function is np.concatenate or (function is np.vstack and rows.ndim > 2)
-        joins = joins or (function is np.hstack and rows.ndim == 2)
-        if joins:
-            return rows.reshape((-1, *rows.shape[2:]))
-        if function is np.stack or function is np.vstack:
-            return rows
-        raise self._refusal()
+        return made
 
     def as_list(self) -> list[Any] | None:
         return None if self.is_counted else self.items

@@ -502,8 +502,8 @@ class Loop(Trial):
                 raise Failure(f"{name} counts")
             if value is None or type(value) is TracedOptional:
                 self._may_be_none(name, carried[name])
-            if grows(region.values[name], value):
-                self.tracer.growing.add(name)
+            if (axis := grows(region.values[name], value)) is not None:
+                self.tracer.growing.setdefault(name, axis)
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
                 lifts = self.lifts or type(value) is TracedEither

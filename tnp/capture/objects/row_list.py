@@ -17,6 +17,7 @@ import numpy as np
 
 from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.objects.growing_list import refuse_uses
 
 __all__ = ["ListStandIn", "NumberList", "RepeatedList", "RowList", "is_apart", "is_repeated", "rows_of"]
@@ -66,8 +67,8 @@ class ListStandIn(list[Any]):
         """The array of indices that NumPy takes it for."""
         raise ReadsVarying(self.description)
 
-    def joined(self, function: Any) -> Any:
-        """What ``function``, which joins arrays, makes of the items."""
+    def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What ``function``, which joins arrays, makes of the items; ``args`` are those behind the list."""
         raise ReadsVarying(self.description)
 
     def as_list(self) -> list[Any] | None:
@@ -112,11 +113,10 @@ class RowList(ListStandIn):
         others = [*args, *kwargs.values()]
         if function in _OF_AN_ARRAY and not any(isinstance(x, (list, tuple)) for x in others):
             return call(function, (self.rows, *args), kwargs)
-        if others or function not in (np.stack, np.concatenate):
+        made = joined_rows(function, self.rows, args, kwargs)
+        if made is None:
             raise ReadsVarying(self.description)
-        n, m, *rest = self.rows.shape
-        made = call(np.array, (self.rows,), {})
-        return made if function is np.stack else made.reshape((n * m, *rest))
+        return made
 
 
 class NumberList(ListStandIn):

@@ -96,7 +96,7 @@ class ControlFlow:
         use_up(iterable)
         reason = "it has few iterations"
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
-        few = iterations.constant and (iterations.length() or 0) <= limit
+        few = iterations.constant and (iterations.length() or 0) <= limit and not _may_leave(body.__code__)
         for _ in range(0 if few else PEELED + 1):
             if iterations.known and not iterations.begins():
                 return orelse[0]() if orelse else None
@@ -461,6 +461,16 @@ def _check_unrolling(iterations: int, reason: str) -> None:
         tracer.warned_of_unrolling = True
         text = f"a loop of over {WARN_ITERATIONS:,} iterations is compiled iteration by iteration: {reason}"
         warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+
+
+@functools.cache
+def _may_leave(body: types.CodeType) -> bool:
+    """Whether an iteration may end a loop. One that a value ends cannot be written out."""
+    inside = (c for c in body.co_consts if isinstance(c, types.CodeType))
+    return not _LEAVING.isdisjoint(body.co_names) or any(map(_may_leave, inside))
+
+
+_LEAVING = frozenset(("BREAK", "returned", "returning"))
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
+from tnp.capture.objects.equal_items import contains, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.speculation.regions import ListUse
@@ -239,6 +240,8 @@ class CountedList(ListStandIn):
         self.count = count
 
     # What a list does
+
+    index, contains = index_of, contains
 
     def append(self, item: Any) -> None:
         tracer = active.current()

@@ -21,6 +21,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
+from tnp.capture.control_flow.made_lists import is_item
 from tnp.capture.control_flow.trace_cond import Branch
 from tnp.capture.control_flow.trace_loop import Loop
 from tnp.capture.objects.identity import is_, is_not
@@ -307,6 +308,14 @@ class ControlFlow:
         """``not x``."""
         return _not(x) if is_unknown(x) else not x
 
+    in_ = staticmethod(is_item)
+
+    @staticmethod
+    def not_in(x: Any, items: Any) -> Any:
+        """``x not in items``."""
+        holds = is_item(x, items)
+        return _not(holds) if is_unknown(holds) else not holds
+
     def compare(self, names: Sequence[str], left: Any, *later: Any, join: Any = None) -> Any:
         """``left < later[0]() < …``, the comparisons by the names of their classes in :mod:`ast`."""
         join = self.and_ if join is None else join
@@ -333,7 +342,7 @@ class ControlFlow:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
-    "Is": is_, "IsNot": is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+    "Is": is_, "IsNot": is_not, "In": is_item, "NotIn": ControlFlow.not_in,
 }  # fmt: skip
 
 

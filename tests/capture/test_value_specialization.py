@@ -9,6 +9,8 @@ import pytest
 import tnp
 from tests.eager_checks import not_compiled_whole
 from tests.flow_checks import EXECUTORS, same_as_eager
+from tnp.capture.speculation.value_specialization import Specializer
+from tnp.compile.specialization import CallGuards
 from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
@@ -462,3 +464,46 @@ def test_many_values_of_integers():
         return sum(x[int(np.round(n / 2)) + i % int(np.array([m])[0])] * known(np.array([n * i])[0]) for i in range(20))
 
     run(f, *[lambda: (4, 3, np.arange(24.0))] * 3, programs=1)
+
+
+def dominates(a, b):
+    return bool((a <= b).all() and (a < b).any())
+
+
+def front_of(x, i, fronts):
+    for k, front in enumerate(fronts):
+        if not any(dominates(x[j], x[i]) for j in front):
+            return k
+    return len(fronts)
+
+
+def sorted_fronts(x):
+    fronts = []
+    for i in range(len(x)):
+        k = front_of(x, i, fronts)
+        if k < len(fronts):
+            fronts[k].append(i)
+        else:
+            fronts.append([i])
+    return fronts
+
+
+def test_places_that_need_too_many_values_get_no_guards_later(monkeypatch):
+    """A program for each way that a loop over values goes serves few calls: after the first such program, Python runs the place."""
+    evaluated = []
+    evaluate = CallGuards.__call__
+
+    def counted(self, wanted, most=None):
+        evaluated.append(wanted)
+        return evaluate(self, wanted, most)
+
+    monkeypatch.setattr(CallGuards, "__call__", counted)
+    monkeypatch.setattr(Specializer, "LIMIT", 4)
+    jitted = tnp.jit(sorted_fronts)
+    for seed in range(2):
+        evaluated.clear()
+        x = np.random.default_rng(seed).random((12, 2))
+        x = x[np.argsort(x[:, 0])]
+        with warnings.catch_warnings(action="ignore"):
+            assert jitted(x.copy()) == sorted_fronts(x)
+    assert not evaluated

@@ -1,4 +1,4 @@
-"""A list of Python's floats or integers as an array, by native code: NumPy asks each item what it is, which takes longer than most loops."""
+"""A list of floats or integers as an array, by native code: NumPy asks each item what it is, which takes longer than most loops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tnp.runtime import engine
 
-__all__ = ["numbers_of"]
+__all__ = ["numbers_of", "scalars_of"]
 
 #: Integers beyond are no items: sums of fewer than 2**31 of those within are no more than 64 bits hold.
 LARGEST_INTEGER = 2**31
@@ -81,15 +81,15 @@ _readers: dict[type, _Read] | None = None
 _compiled: Any = None
 
 
-def _in_python(kind: type) -> _Read:
+def _in_python(dtype: type) -> _Read:
     """The same without native code."""
 
-    def read(items: Any, n: int, _: Any, address: int) -> int:
+    def read(items: Any, n: int, kind: Any, address: int) -> int:
         if set(map(type, items)) != {kind}:
             return 0
         if kind is int and not (min(items) >= -LARGEST_INTEGER and max(items) < LARGEST_INTEGER):
             return 0
-        ctypes.memmove(address, np.array(items, kind).tobytes(), 8 * n)
+        ctypes.memmove(address, np.array(items, dtype).tobytes(), 8 * n)
         return n
 
     return read
@@ -113,17 +113,23 @@ def numbers_of(items: Any) -> np.ndarray[Any, Any] | None:
     >>> numbers_of([1.0, 2]) is numbers_of([True, False]) is numbers_of([2**40, 1]) is None
     True
     """
+    kind = type(items[0]) if type(items) is list and len(items) > 1 else None
+    return _read(items, kind, kind) if kind is float or kind is int else None
+
+
+def scalars_of(items: Any) -> np.ndarray[Any, Any] | None:
+    """The same for a list of NumPy's scalars of float64."""
+    is_one = type(items) is list and len(items) > 1 and type(items[0]) is np.float64
+    return _read(items, np.float64, float) if is_one else None
+
+
+def _read(items: list[Any], kind: Any, dtype: type) -> np.ndarray[Any, Any] | None:
     global _readers
-    if type(items) is not list or len(items) < 2:
-        return None
-    kind = type(items[0])
-    if kind is not float and kind is not int:
-        return None
     if _readers is None:
         _readers = _made()
     n = len(items)
-    made: np.ndarray[Any, Any] = np.empty(n, kind)
-    if _readers[kind](items, n, kind, made.ctypes.data) != n:
+    made: np.ndarray[Any, Any] = np.empty(n, dtype)
+    if _readers[dtype](items, n, kind, made.ctypes.data) != n:
         return None
     made.flags.writeable = False
     return made

@@ -559,3 +559,58 @@ def test_gradients():
         return total / len(xs)
 
     assert_same(tnp.grad(f)(XS), tnp.grad(unrolled)(XS), rtol=1e-12)
+
+
+def joined_vectors(xs):
+    out = []
+    y = xs[0]
+    for x in xs:
+        y = y * 0.5 + x
+        out.append(y)
+    return (
+        np.hstack(out),
+        np.vstack(out),
+        np.column_stack(out),
+        np.dstack(out),
+        np.stack(out, axis=1),
+        np.concatenate(out, 0),
+    )
+
+
+def joined_matrices(xs):
+    out = []
+    y = xs[0].reshape(2, 2)
+    for x in xs:
+        y = y * 0.5 + x.reshape(2, 2)
+        out.append(y)
+    return (
+        np.hstack(out), np.vstack(out), np.column_stack(out), np.dstack(out), np.stack(out, axis=-1), np.concatenate(out, axis=-1),
+    )  # fmt: skip
+
+
+def joined_columns(xs):
+    out = []
+    for x in xs:
+        out.append(np.array([[x[0]], [x[1] * 2]]))
+    h = np.hstack(out)
+    h[0, 0] = 5.0
+    return h, np.dstack(out)
+
+
+def joined_scalars(xs):
+    out = []
+    for x in xs:
+        if x[0] > -9:
+            out.append(x[0] + x[1])
+    return np.hstack(out), np.vstack(out), np.column_stack(out), np.dstack(out)
+
+
+@pytest.mark.parametrize(
+    "f", [joined_vectors, joined_matrices, joined_columns, joined_scalars], ids=lambda f: f.__name__
+)
+def test_lists_that_are_joined_have_any_length(f):
+    jitted = tnp.jit(f, strict=True)
+    for n in (20, 30, 11, 40):
+        xs = RNG.normal(size=(n, 4))
+        assert_same(jitted(xs), f(xs))
+    assert tnp.cache_info(jitted).misses <= 2

@@ -440,3 +440,62 @@ def test_an_index_that_is_a_number_at_first():
     calls = [lambda s=s: (np.arange(12.0), np.random.default_rng(s).permutation(12)) for s in (0, 1)]
     jitted = same_as_eager(f, *calls, lambda: (np.arange(12.0), np.r_[1:12, 12]), executors=EXECUTORS)
     assert source(jitted).count("for ") == 1
+
+
+def dominance(a, b):
+    val = 0
+    for i in range(3):
+        if a[i] < b[i]:
+            if val == -1:
+                return 0
+            val = 1
+        elif b[i] < a[i]:
+            if val == 1:
+                return 0
+            val = -1
+    return val
+
+
+def dominance_matrix(x):
+    m = np.zeros((len(x), len(x)))
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            m[i, j] = dominance(x[i], x[j])
+    return m
+
+
+def not_dominated(x):
+    found = []
+    for i in range(len(x)):
+        worst = False
+        for j in range(len(x)):
+            if i != j:
+                better = True
+                for k in range(x.shape[1]):
+                    if x[j, k] > x[i, k]:
+                        better = False
+                        break
+                if better:
+                    worst = True
+                    break
+        if not worst:
+            found.append(i)
+    return np.array(found, dtype=int)
+
+
+def few_steps(x):
+    y = x[:, 0].copy()
+    for i in range(5):  # noqa: B007
+        step = y * y - 2.0
+        y = y - step / (2 * y)
+        if np.abs(step).max() < 1e-3:
+            break
+    return y, i + 1
+
+
+@pytest.mark.parametrize("f", [dominance_matrix, not_dominated, few_steps])
+def test_few_iterations_that_a_value_ends(f):
+    calls = [lambda n=n: (np.random.default_rng(n).random((n, 3)) + 1,) for n in (10, 20, 15, 30)]
+    jitted = same_as_eager(f, *calls, executors=EXECUTORS)
+    assert tnp.cache_info(jitted).misses <= 2
+    assert "for the value" not in str(tnp.explain(jitted))

@@ -474,6 +474,52 @@ def attribute(x):
     return history.values
 
 
+def columns(x):
+    h = np.zeros((2, 1))
+    v = h
+    for i in range(len(x)):
+        v = v * 0.5 + np.array([[x[i]], [1.0]])
+        h = np.hstack((h, v))
+    return h
+
+
+def chosen_columns(x):
+    h = np.zeros((2, 0))
+    for v in x:
+        if v > 0:
+            h = np.concatenate([h, np.array([[v], [v**2]])], axis=1)
+    return h, h.shape[1]
+
+
+def columns_of_vectors(x):
+    h = np.ones((2, 1))
+    for v in x:
+        h = np.column_stack((h, [v, h[0, -1]]))
+        h[:, -1] += 1
+    return h
+
+
+def appended_columns(x):
+    h = np.zeros((3, 0))
+    for i in range(len(x)):
+        h = np.append(h, np.full((3, 2), x[i]), axis=-1)
+    return h
+
+
+def columns_by_subscript(x):
+    h = np.zeros((2, 1))
+    for v in x:
+        h = np.c_[h, np.array([v, 1.0])]
+    return h, h[:, -1]
+
+
+def columns_and_rows(x):
+    h, g = np.zeros((1, 1)), np.zeros((1, 1))
+    for v in x:
+        h, g = np.hstack((h, [[v]])), np.vstack((g, [[v]]))
+    return h, g
+
+
 FUNCTIONS = functions_of(globals(), "x")
 #: these bind the array to another name, or make another array of it
 NO_OPERATION = (before_it, sum_of_what_was, other_dtype, appended_twice, scaled, in_a_list, in_front)

@@ -371,3 +371,25 @@ def test_they_are_compiled_whole(f):
     jitted = tnp.jit(f, strict=True)
     assert_same(jitted(X), f(X), rtol=1e-12)
     assert "for the value" not in str(tnp.explain(jitted))
+
+
+class Mixture:
+    def __init__(self):
+        self.options = {"components": 3}
+        self.means = np.random.default_rng(0).random((3, 3))
+
+    def scores(self, x):
+        y = []
+        for v in x:
+            y.append([np.dot(v - self.means[c], v) for c in range(self.options["components"])])
+        return np.array(y)
+
+
+def test_items_are_lists_that_a_loop_makes():
+    """The loop is one operation: what an item is, is known of an attempt that failed, whose values are none of the program's."""
+    jitted = tnp.jit(lambda model, x: model.scores(x), strict=True)
+    for n in (30, 40, 50):
+        x = np.random.default_rng(n).random((n, 3))
+        assert_same(jitted(Mixture(), x), Mixture().scores(x), rtol=1e-12)
+    assert "loop" in str(tnp.explain(jitted))
+    assert tnp.cache_info(jitted).misses <= 2

@@ -144,5 +144,8 @@ def type_of(x: Any) -> Any:
     """A key that is equal for values that fit into one array."""
     if is_number(x):
         return number_type(x)
-    value = x.__tnp_value__()
-    return value.shape, value.dtype, value.scalar
+    return (
+        x.shape_,
+        x.dtype,
+        x.scalar,
+    )  # what it is, and not its value: of an example, that may be from a trial that failed

@@ -28,8 +28,10 @@ from tnp.capture.control_flow.iterables import is_known
 from tnp.capture.control_flow.list_lengths import ListLength
 from tnp.capture.control_flow.lists_of_lists import ItemOfRows, is_changed, look
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
+from tnp.capture.objects.equal_items import contains, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, RowOfNumbers, RowOfScalars, is_repeated
 from tnp.capture.speculation.regions import ListUse, Region
@@ -251,18 +253,18 @@ class CountedList(ListStandIn):
 
     def position_in(self, count: Any, key: Any) -> Any:
         """A subscript from the beginning of what has so many items."""
-        if isinstance(key, int):
+        if type(key) is int:
             self._demand(count >= -key if key < 0 else count > key)
             return count + key if key < 0 else key
         if type(key) is not TracedNumber or key.proxy.python_type is not int:
             raise self._refusal()
         low = intervals.bounds(key.proxy)[0]
+        at: Any = key
         if low is None or low < 0:
-            call = active.current().numpy_function
-            key = call(np.where, (key < 0, key + count, key), {}).item()
-            self._demand(key >= 0)
-        self._demand(key < count)
-        return key
+            at = active.current().numpy_function(np.where, (at < 0, at + count, at), {}).item()
+            self._demand(at >= 0)
+        self._demand(at < count)
+        return at
 
     def rewrite(self) -> None:
         """Notes that an item is about to be changed."""
@@ -273,6 +275,8 @@ class CountedList(ListStandIn):
         self.count = count
 
     # What a list does
+
+    index, contains = index_of, contains
 
     def append(self, item: Any) -> None:
         tracer = active.current()
@@ -539,17 +543,11 @@ class CountedList(ListStandIn):
     def are_integers(self) -> bool:
         return self.is_counted and self.together is None and self.parts[0].are_numbers and self.parts[0].dtype == int
 
-    def joined(self, function: Any) -> Any:
-        rows = self.as_array(filled=True)
-        if self.together is not None or rows.ndim < 2:
+    def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        made = joined_rows(function, self.as_array(filled=True), args, kwargs) if self.together is None else None
+        if made is None:
             raise self._refusal()
-        joins = function is np.concatenate or (function is np.vstack and rows.ndim > 2)
-        joins = joins or (function is np.hstack and rows.ndim == 2)
-        if joins:
-            return rows.reshape((-1, *rows.shape[2:]))
-        if function is np.stack or function is np.vstack:
-            return rows
-        raise self._refusal()
+        return made
 
     def as_list(self) -> list[Any] | None:
         return None if self.is_counted else self.items

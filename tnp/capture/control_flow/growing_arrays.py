@@ -1,8 +1,8 @@
-"""Arrays that loops append to: ``out = np.append(out, v)``, ``np.vstack((out, row))``, ``np.r_[out, v]``.
+"""Arrays that loops append to: ``out = np.append(out, v)``, ``np.vstack((out, row))``, ``np.hstack((out, column))``, ``np.r_[out, v]``.
 
 NumPy copies the array each time. In a loop, such a variable is bound to a :class:`GrowingArray`: the first rows of memory that the program
 has allocated, and of which it counts how many there are, as it does for a list. What a loop appends is stored behind them. Behind the
-outermost loop, the variable is bound to an array again.
+outermost loop, the variable is bound to an array again. If it is columns that are appended, these are the rows of the memory.
 
 An array has its elements only until something is appended to it. So of all that a program holds of it, one is the present array. The
 uses of others raise :class:`NeedsEager`, and the loop is no operation.
@@ -59,10 +59,11 @@ class _Rows(CountedList):
         self.parts[0].rows[self._position(key)] = value
 
 
-def _begun(name: str, value: Any) -> GrowingArray | None:
-    """An array, bound to a variable, as one that a loop may append to; ``None`` for others than arrays of the program's."""
+def _begun(name: str, value: Any, axis: int) -> GrowingArray | None:
+    """An array, bound to a variable, as one that a loop may append to along an axis; ``None`` for others than arrays of the program's."""
     if type(value) is not TracedArray or value.scalar or value.library is not NUMPY or not 1 <= value.ndim <= 2:
         return None
+    value = value.T if axis else value
     if value._element_type.kind not in "biufc" or symbols.extents(value.shape_[1:]) is None:
         return None
     dtype, call = value.dtype, active.current().numpy_function
@@ -70,23 +71,23 @@ def _begun(name: str, value: Any) -> GrowingArray | None:
     rows = _Rows.of_rows(
         f"the array {name} that a loop appends to", example, (Part(example, rows=value.copy()),), value.shape[0]
     )
-    return GrowingArray(rows)
+    return GrowingArray(rows, axis)
 
 
-def grows(before: Any, after: Any) -> bool:
-    """Whether an array is another one with more rows."""
+def grows(before: Any, after: Any) -> int | None:
+    """The axis along which an array is another one with more elements; ``None`` if it is something else."""
     if type(after) is GrowingArray:
-        return type(before) is TracedArray
+        return after.axis if type(before) is TracedArray else None
     if type(before) is not TracedArray or type(after) is not TracedArray or before.scalar or after.scalar:
-        return False
+        return None
     if before.dtype != after.dtype or before.ndim != after.ndim or not before.ndim:
-        return False
-    if any(sizes.equal(n, m) is not True for n, m in zip(before.shape_[1:], after.shape_[1:])):
-        return False
-    if sizes.equal(before.shape_[0], after.shape_[0]) is True:
-        return False
-    least, most = (sizes.bound_or_none(x.shape_[0]) for x in (before, after))
-    return least is None or most is None or most > least
+        return None
+    others = [i for i, (n, m) in enumerate(zip(before.shape_, after.shape_)) if sizes.equal(n, m) is not True]
+    if len(others) != 1 or others[0] > 1 or (others[0] and before.ndim > 2):
+        return None
+    (axis,) = others
+    least, most = (sizes.bound_or_none(x.shape_[axis]) for x in (before, after))
+    return axis if least is None or most is None or most > least else None
 
 
 def appended(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,25 +95,25 @@ def appended(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if function is np.append and len(args) in (2, 3):
         first, others = args[0], (args[1],)
         axis = args[2] if len(args) == 3 else kwargs.get("axis")
-    elif (
-        function in (np.concatenate, np.hstack, np.vstack)
-        and args
-        and type(args[0]) in (list, tuple)
-        and len(args[0]) > 1
-    ):
+    elif function in _JOINING and args and type(args[0]) in (list, tuple) and len(args[0]) > 1:
         first, *others = args[0]
         axis = kwargs.get("axis", 0) if len(args) == 1 else args[1]
     else:
         return NotImplemented
     if type(first) is not GrowingArray or set(kwargs) - {"axis"} or any(type(x) is GrowingArray for x in others):
         return NotImplemented
-    ndim = len(first.shape)
-    if ndim == 1:
-        if function is np.vstack or axis not in (None, 0):
+    if len(first.shape) == 1:
+        if function in (np.vstack, np.column_stack) or axis not in (None, 0):
             return NotImplemented
-    elif function is np.hstack or type(axis) is not int or axis != 0:
-        return NotImplemented
+    else:
+        if function in (np.hstack, np.column_stack):
+            axis = 1
+        if type(axis) is not int or axis not in (first.axis, first.axis - 2):
+            return NotImplemented
     return _appended(function, first, others)
+
+
+_JOINING = (np.concatenate, np.hstack, np.vstack, np.column_stack)
 
 
 def _appended(function: Any, first: GrowingArray, others: Any) -> Any:
@@ -123,23 +124,27 @@ def _appended(function: Any, first: GrowingArray, others: Any) -> Any:
         array = as_array(x)
         if function is np.append and ndim == 1:
             array = call(np.ravel, (array,), {})
-        elif function is not np.concatenate and function is not np.append:
+        elif function is np.column_stack and array.ndim < 2:
+            array = call(np.reshape, (array, (-1, 1)), {})
+        elif function is np.vstack or (function is np.hstack and ndim == 1):
             array = call(np.atleast_1d if ndim == 1 else np.atleast_2d, (array,), {})
-        fits = array.ndim == ndim and all(
-            sizes.equal(n, m) is True for n, m in zip(array.shape_[1:], rows.parts[0].dims)
-        )
+        if array.ndim != ndim:
+            return NotImplemented
+        array = array.T if first.axis else array
+        fits = all(sizes.equal(n, m) is True for n, m in zip(array.shape_[1:], rows.parts[0].dims))
         if not fits or np.result_type(array.dtype, first.dtype) != first.dtype:
             return NotImplemented
         arrays.append(array.astype(first.dtype))
     for array in arrays:
         rows.extend_by(array)
-    return GrowingArray(rows)
+    return GrowingArray(rows, first.axis)
 
 
 class GrownVariables:
     """The variables of a loop that it binds to arrays with more rows each time, and the arrays that they were bound to."""
 
-    def __init__(self, found: set[str]) -> None:
+    def __init__(self, found: dict[str, int]) -> None:
+        #: the axis along which each grows
         self._found = found
         self._before: dict[str, Any] = {}
 
@@ -150,7 +155,7 @@ class GrownVariables:
         """Replaces each array that was found to grow by one that counts its rows."""
         for name in names:
             value = variables[name] if name in self._found and name not in self._before else None
-            made = _begun(name, value)
+            made = None if value is None else _begun(name, value, self._found[name])
             if made is not None:
                 self._before[name] = value
                 variables[name] = made

@@ -126,7 +126,9 @@ def settle_counters(
     iterations: Iterations,
 ) -> None:
     """Makes the integers that each iteration changes by a constant what they are after so many iterations: a list to which each appends has
-    as many items. Where that is one number, lists alone are told."""
+    as many items. Where that is one number, lists alone are told. ``None`` for loops that may be left early."""
+    if iterations is None:
+        return
     count = iterations.sized_count()
     is_one_number = count is None and iterations.is_of_one_length
     found = _after(iterations.count() if is_one_number else count, carried, inits, results)

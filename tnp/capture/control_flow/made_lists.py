@@ -20,7 +20,7 @@ from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.guards.varying_values import CountsItems
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
-from tnp.capture.objects.row_list import RepeatedList, is_repeated
+from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
@@ -30,7 +30,7 @@ from tnp.core.symbols import is_symbol
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["added", "check_method", "list_of", "new_list", "position", "repeated"]
+__all__ = ["added", "check_method", "is_item", "list_of", "new_list", "position", "repeated"]
 
 #: so many items of a list are written out, to be repeated
 _MOST_ITEMS = 16
@@ -79,14 +79,23 @@ def added(items: Any, more: Any) -> Any:
 
 
 def check_method(items: list[Any], name: str, args: Sequence[Any]) -> None:
-    """As :func:`added`, of a method of a list: ``extend`` takes arrays, too, and what ``sort`` does depends on values."""
+    """As :func:`added`, of a method of a list: ``extend`` takes arrays, too, and what ``sort`` and ``index`` do depends on values."""
     if name == "extend" and len(args) == 1:
         (more,) = args
         added(items, more)
         if type(more) is TracedArray and more.ndim == 1 and type(more.shape_[0]) is not int:
             _count(items)
-    if name == "sort" and len(items) > 1 and all(type(x) in (TracedNumber, TracedArray) for x in items):
+    if name in ("sort", "index") and len(items) > 1 and all(type(x) in (TracedNumber, TracedArray) for x in items):
         _count(items)
+
+
+def is_item(x: Any, items: Any) -> Any:
+    """``x in items``."""
+    if isinstance(items, ListStandIn):
+        return items.contains(x)
+    if type(items) is list:
+        check_method(items, "index", (x,))
+    return x in items
 
 
 def _count(items: list[Any]) -> None:

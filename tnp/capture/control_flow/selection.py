@@ -21,6 +21,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
+from tnp.capture.control_flow.made_lists import is_item
 from tnp.capture.control_flow.trace_cond import Branch
 from tnp.capture.control_flow.trace_loop import Loop
 from tnp.capture.objects.identity import is_, is_not
@@ -96,7 +97,7 @@ class ControlFlow:
         use_up(iterable)
         reason = "it has few iterations"
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
-        few = iterations.constant and (iterations.length() or 0) <= limit
+        few = iterations.constant and (iterations.length() or 0) <= limit and not _may_leave(body.__code__)
         for _ in range(0 if few else PEELED + 1):
             if iterations.known and not iterations.begins():
                 return orelse[0]() if orelse else None
@@ -307,6 +308,14 @@ class ControlFlow:
         """``not x``."""
         return _not(x) if is_unknown(x) else not x
 
+    in_ = staticmethod(is_item)
+
+    @staticmethod
+    def not_in(x: Any, items: Any) -> Any:
+        """``x not in items``."""
+        holds = is_item(x, items)
+        return _not(holds) if is_unknown(holds) else not holds
+
     def compare(self, names: Sequence[str], left: Any, *later: Any, join: Any = None) -> Any:
         """``left < later[0]() < …``, the comparisons by the names of their classes in :mod:`ast`."""
         join = self.and_ if join is None else join
@@ -333,7 +342,7 @@ class ControlFlow:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
-    "Is": is_, "IsNot": is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+    "Is": is_, "IsNot": is_not, "In": is_item, "NotIn": ControlFlow.not_in,
 }  # fmt: skip
 
 
@@ -461,6 +470,16 @@ def _check_unrolling(iterations: int, reason: str) -> None:
         tracer.warned_of_unrolling = True
         text = f"a loop of over {WARN_ITERATIONS:,} iterations is compiled iteration by iteration: {reason}"
         warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+
+
+@functools.cache
+def _may_leave(body: types.CodeType) -> bool:
+    """Whether an iteration may end a loop. One that a value ends cannot be written out."""
+    inside = (c for c in body.co_consts if isinstance(c, types.CodeType))
+    return not _LEAVING.isdisjoint(body.co_names) or any(map(_may_leave, inside))
+
+
+_LEAVING = frozenset(("BREAK", "returned", "returning"))
 
 
 @functools.cache

@@ -270,8 +270,9 @@ class Branch(Trial):
             return self._bring_tuples_together(name, a, b, region, reason)
         if name in self.mixed and p is not None and q is not None:
             return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
-        if grows(x, y) or grows(y, x):
-            self.tracer.growing.add(name)
+        axis = grows(x, y) if (found := grows(y, x)) is None else found
+        if axis is not None:
+            self.tracer.growing.setdefault(name, axis)
         if p is None or q is None or not are_alike(p, q):
             kinds = kinds_of_both(x, y)
             if kinds is not None:

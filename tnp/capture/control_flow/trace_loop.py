@@ -10,6 +10,7 @@ from tnp.capture.control_flow.early_exit import ExitPath, exits_of, joined
 from tnp.capture.control_flow.growing_arrays import GrownVariables, grows, is_renewed, renew
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.iteration_bounds import IterationBound, bound_of
+from tnp.capture.control_flow.joint_names import JointNames
 from tnp.capture.control_flow.loop_carried import (
     bound_counters,
     carried_handle,
@@ -86,6 +87,8 @@ class Loop(Trial):
         self.optional: set[str] = set()
         #: those that it binds to arrays with more rows each time
         self.grown = GrownVariables(self.tracer.growing)
+        #: those that an iteration leaves bound to the array of another
+        self.joint = JointNames()
         #: what bounds how often it runs as long as its condition holds, and how often that is at most (``None``: nobody knows)
         self.bound: IterationBound | None = None
         self.most: Any = None
@@ -228,6 +231,7 @@ class Loop(Trial):
             len(self.maybe),
             len(self.counting),
             len(self.grown),
+            len(self.joint),
             self.most is not None,
             sum(map(len, self.varying.values())),
             len(set(self.differing.values())),
@@ -304,6 +308,7 @@ class Loop(Trial):
         for name in self.owned:
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
+        self.joint.mark(entries)
         for name, handle in entries.items():
             flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
@@ -311,9 +316,8 @@ class Loop(Trial):
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
         leaves = exits_of(code, region, self.variables, self.names)
-        if not leaves and (
-            self.forever or condition is True
-        ):  # Python knows how often it runs; or the end is not to be seen yet
+        # Python knows how often it runs; or the end is not to be seen yet
+        if not leaves and (self.forever or condition is True):
             reason = "its condition does not depend on what it computes"
             raise Failure(reason if condition is True else "its condition is known while tracing", settles=self.forever)
         self.lifts = self.lifts or bool(leaves)  # an iteration that may leave the loop cannot be peeled
@@ -321,10 +325,10 @@ class Loop(Trial):
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
-        results, handles = self._results(region, carried, entries)
+        results, handles, held = self._results(region, carried, entries)
         bound_counters(carried, inits, results)
-        holders = [self._holders(storage, handles) for storage in appended]
-        in_lists = [(use.list, self._holders(s, handles)) for use in region.list_uses() for s, _ in use.arrays]
+        holders = [self._holders(storage, held) for storage in appended]
+        in_lists = [(use.list, self._holders(s, held)) for use in region.list_uses() for s, _ in use.arrays]
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
@@ -334,11 +338,10 @@ class Loop(Trial):
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n], places_before(n, handles, entries)) for n in results if n in handles},
+            {n: (carried[n], handles[n], places_before(n, held, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
-        if not leaves and self.times == 1 and self.iterations is not None:
-            settle_counters(self.variables, carried, inits, results, self.iterations)
+        settle_counters(self.variables, carried, inits, results, None if leaves or self.times > 1 else self.iterations)
         for one, names in zip(self.appended.values(), holders):
             one.extend([self.variables[n].storage for n in names])
         for counted, names in in_lists:
@@ -410,10 +413,8 @@ class Loop(Trial):
 
     def _one_round(self, index: TracedNumber) -> Any:
         """The body, as often as it takes for arrays to have their names again; gives its code."""
-        if self.iterations is None:
-            return self.body()
-        if self.times == 1:
-            return self.body(self.iterations.item(index))
+        if self.iterations is None or self.times == 1:
+            return self.body() if self.iterations is None else self.body(self.iterations.item(index))
         for k in range(self.times):
             code = self.body(self.iterations.item(index + k * (self.iterations.step // self.times) if k else index))
             if code is not None and code is not CONTINUE:
@@ -456,8 +457,9 @@ class Loop(Trial):
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, TracedArray | None]]:
-        """What variables that changed are at the end of an iteration: values, and the arrays among them."""
+    ) -> tuple[dict[str, Any], dict[str, TracedArray | None], dict[str, TracedArray | None]]:
+        """What variables that changed are at the end of an iteration: values, the arrays among them, and these before some were copied."""
+        copied = self.joint.copy(self.variables)
         results: dict[str, Any] = {}
         handles: dict[str, TracedArray | None] = {}
         known = len(self.loose)
@@ -505,8 +507,8 @@ class Loop(Trial):
                 raise Failure(f"{name} counts")
             if value is None or type(value) is TracedOptional:
                 self._may_be_none(name, carried[name])
-            if grows(region.values[name], value):
-                self.tracer.growing.add(name)
+            if (axis := grows(region.values[name], value)) is not None:
+                self.tracer.growing.setdefault(name, axis)
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
                 lifts = self.lifts or type(value) is TracedEither
@@ -519,11 +521,10 @@ class Loop(Trial):
         if len(self.loose) > known:
             raise Failure(f"{' and '.join(sorted(self.loose))} do not keep their layout")
         self._check_sizes(carried, results)
-        arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
-        found = [id(s) for h in arrays for s in may_share(h.storage)]
-        if len(set(found)) < len(found):
+        ends = {n: handles.get(n, x) for n, x in entries.items()}
+        if self.joint.find({n: h for n, h in ends.items() if type(h) is TracedArray and not h.scalar}):
             raise Failure("two of its variables may be bound to one array")
-        return results, handles
+        return results, handles, {**handles, **copied}
 
     def _check_owned(self, entries: dict[str, Any]) -> None:
         """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
@@ -575,7 +576,8 @@ class Loop(Trial):
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
         self.trace.statements.extend(own_sizes(args, inits))  # of the arrays that the loop leaves
-        self._count_iterations()
+        self.tracer.rolled = True
+        self.tracer.rolled_iterations += self._repeats * self.tracer.repeats
         region.restore_variables()
         surely_ran = self.iterations is not None and self.iterations.known
         for name, (proxy, handle, sources) in variables.items():
@@ -589,12 +591,9 @@ class Loop(Trial):
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
+        self.joint.mark(self.variables)
         self.commit(written)
         renew(self.names, self.variables)
         if not told:
             return None
         return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
-
-    def _count_iterations(self) -> None:
-        self.tracer.rolled = True
-        self.tracer.rolled_iterations += self._repeats * self.tracer.repeats

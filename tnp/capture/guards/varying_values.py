@@ -155,6 +155,8 @@ class VaryingValues:
         #: whether tracing knows which values are ``None``; whether the present trace has values for which it does not
         self.knows_none = False
         self.has_optionals = False
+        #: the places of the program that needed more values than a program may have guards on
+        self.without_guards: set[str] = set()
         #: how often a trace with symbols was given up
         self.in_vain = 0
         self._seen: dict[str, tuple[int, ...]] = {}

@@ -3,7 +3,7 @@
 A :class:`RowList` stands for a list of the caller's, of arrays of one kind, that is long or whose length varies: the program reads the
 rows of one array that has them all. The prologue makes that array at each call. Loops over the list, its items, slices and length,
 and functions that take it for an array are compiled so. Any other use is traced again, with each array as an input, as is a program
-that writes to an array, which may be one of the list. A :class:`NumberList` is the same for a list of Python's floats or integers.
+that writes to an array, which may be one of the list. A :class:`NumberList` is the same for a list of numbers or scalars.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.guards.prologue import same_dtype
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.libraries.numpy.joined_rows import joined_rows
+from tnp.capture.objects.equal_items import contains, count_of, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.tracing.traced_values import TracedNumber
 
@@ -60,6 +62,10 @@ class ListStandIn(list[Any]):
     def check_written_out(self) -> None:
         """Called before a loop over the list is written out. Raises :class:`ReadsVarying` where the loop may append to it."""
 
+    def contains(self, value: Any) -> Any:
+        """Whether an item equals ``value``."""
+        raise ReadsVarying(self.description)
+
     def is_filled(self) -> Any:
         """Whether the list has items."""
         raise ReadsVarying(self.description)
@@ -78,8 +84,8 @@ class ListStandIn(list[Any]):
         """The array of indices that NumPy takes it for."""
         raise ReadsVarying(self.description)
 
-    def joined(self, function: Any) -> Any:
-        """What ``function``, which joins arrays, makes of the items."""
+    def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """What ``function``, which joins arrays, makes of the items; ``args`` are those behind the list."""
         raise ReadsVarying(self.description)
 
     def as_list(self) -> list[Any] | None:
@@ -144,26 +150,27 @@ class RowList(ListStandIn):
         others = [*args, *kwargs.values()]
         if function in _OF_AN_ARRAY and not any(isinstance(x, (list, tuple)) for x in others):
             return call(function, (self.rows, *args), kwargs)
-        if others or function not in (np.stack, np.concatenate):
+        made = joined_rows(function, self.rows, args, kwargs)
+        if made is None:
             raise ReadsVarying(self.description)
-        n, m, *rest = self.rows.shape
-        made = call(np.array, (self.rows,), {})
-        return made if function is np.stack else made.reshape((n * m, *rest))
+        return made
 
 
 class NumberList(ListStandIn):
-    """``numbers`` is the traced array of the numbers of the list, which has them as Python's."""
+    """``numbers`` is the traced array of the numbers of the list, which has them as Python's, or as NumPy's scalars."""
 
-    def __init__(self, description: str, numbers: Any) -> None:
+    def __init__(self, description: str, numbers: Any, *, are_scalars: bool) -> None:
         super().__init__(description)
-        self.numbers = numbers
+        self.numbers, self.are_scalars = numbers, are_scalars
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return NumberList(self.description, self.numbers[key])
+            return NumberList(self.description, self.numbers[key], are_scalars=self.are_scalars)
         if isinstance(key, bool):
             raise ReadsVarying(self.description)
-        return self.numbers[key].item()
+        return self.as_item(self.numbers[key])
+
+    index, count, contains = index_of, count_of, contains
 
     def __add__(self, other: Any) -> Any:
         if hasattr(type(other), "__radd__"):  # an array adds the numbers to its own
@@ -177,7 +184,7 @@ class NumberList(ListStandIn):
         return self.numbers.shape[0]
 
     def by_position(self) -> Callable[[Any], Any]:
-        return lambda i: self.numbers[i].item()
+        return lambda i: self.as_item(self.numbers[i])
 
     def is_filled(self) -> Any:
         return self.length() > 0
@@ -191,7 +198,7 @@ class NumberList(ListStandIn):
         return self.numbers.copy()
 
     def as_item(self, x: Any) -> Any:
-        return x.item()
+        return x if self.are_scalars else x.item()
 
 
 class RepeatedList(ListStandIn):

@@ -61,6 +61,10 @@ _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exe
 _ASK_OBJECTS = frozenset(("vars", "dir"))
 
 
+#: the hooks of comparisons whose operators call no method of the left side, or cannot give a traced value
+_COMPARING = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
+
+
 class _Rewriter(Transformer):
     """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
     ``outer`` are names of the outside that it binds, ``assigned`` those that only assignments bind; ``private`` maps ``__name`` to ``_Class__name``, as a class body
@@ -245,10 +249,9 @@ class _Rewriter(Transformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         can_move = _can_move(*node.comparators)
         self.generic_visit(node)
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            return self._hook(
-                "is_" if isinstance(node.ops[0], ast.Is) else "is_not", node, node.left, *node.comparators
-            )
+        hook = _COMPARING.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if hook is not None:
+            return self._hook(hook, node, node.left, *node.comparators)
         if len(node.ops) == 1 or not can_move:
             return node
         operators: Any = tuple(type(op).__name__ for op in node.ops)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -104,6 +105,9 @@ class Specializer:
 
     #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
+    #: operations of the programs that compute the values of a trace: each is compiled for itself. The first ones may take more.
+    OPERATIONS = 4_000
+    FIRST_ONES = 4
     #: values of a length that get a program each, before one serves all lengths
     FEW_LENGTHS = 2
     #: so many integers are guarded, in place of a value that is computed of them
@@ -120,6 +124,9 @@ class Specializer:
         self.is_for_any_length = False
         #: the values that its value guards compute
         self._computed: set[str] = set()
+        #: how many operations that takes, and how many of the values each place of the program needs
+        self._operations = 0
+        self._places: Counter[str] = Counter()
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
@@ -137,10 +144,7 @@ class Specializer:
         wanted = self._value_guard(proxy, what, needed)
         if wanted is not None and self._settles(wanted):
             return self._found(proxy)
-        if len(self.specialized) >= self.LIMIT:
-            raise NeedsValue(
-                f"{what} needs the value of {proxy.name}, and the program has {self.LIMIT} value guards already"
-            )
+        self._check_limit(what, proxy)
         if wanted is None:
             raise needed
         if wanted.computes_again(self._computed):
@@ -148,7 +152,21 @@ class Specializer:
         with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found
+        self._operations += len(wanted.trace.bound_symbols)
+        self._places[str(user_location())] += 1
         return found
+
+    def _check_limit(self, what: str, proxy: Proxy) -> None:
+        """Raises :class:`NeedsValue` if the trace has all the value guards that it may have. A place that needed most of them gets none in
+        later traces: a program for each way that a loop over values goes serves few calls."""
+        place, varying = str(user_location()), self.tracer.inputs.prologue.varying
+        done = len(self.specialized)
+        if place in varying.without_guards:
+            raise NeedsValue(f"{what} needs the value of {proxy.name}, as it needed of too many before")
+        if done < self.LIMIT and (done < self.FIRST_ONES or self._operations < self.OPERATIONS):
+            return
+        varying.without_guards.update(p for p, n in self._places.items() if n * 2 >= max(done, self.LIMIT // 2))
+        raise NeedsValue(f"{what} needs the value of {proxy.name}, and the program has {done} value guards already")
 
     def length(self, proxy: Proxy, what: str) -> Any:
         """The integer that ``proxy`` has in this call, if that is one of few in the calls; ``None`` if the program is to be for any.

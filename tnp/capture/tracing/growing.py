@@ -14,13 +14,17 @@ __all__ = ["GrowingArray", "array_of", "holds_growing"]
 
 
 class GrowingArray:
-    """The array that the first rows of memory are while ``count`` is how many there are. It is as any array, or raises :class:`NeedsEager`."""
+    """The array that the first rows of memory are while ``count`` is how many there are. It is as any array, or raises :class:`NeedsEager`.
 
-    __slots__ = ("_rows", "count")
+    With an ``axis`` of 1, the rows are its columns.
+    """
+
+    __slots__ = ("_rows", "axis", "count")
     __array_priority__ = 1003.0
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, axis: int) -> None:
         self._rows = rows
+        self.axis = axis
         self.count = rows.count
 
     def is_present(self) -> bool:
@@ -28,11 +32,11 @@ class GrowingArray:
         return self._rows.count is self.count
 
     def is_of(self, other: Any) -> bool:
-        return type(other) is GrowingArray and other._rows is self._rows
+        return type(other) is GrowingArray and other._rows is self._rows and other.axis == self.axis
 
     def renewed(self) -> GrowingArray:
         """The array of all rows that there are now."""
-        return GrowingArray(self._rows)
+        return GrowingArray(self._rows, self.axis)
 
     def rows(self) -> Any:
         if not self.is_present():
@@ -41,7 +45,8 @@ class GrowingArray:
 
     def copied(self) -> Any:
         rows = self.rows()
-        return rows.parts[0].first(rows.count).copy()
+        found = rows.parts[0].first(rows.count)
+        return (found.T if self.axis else found).copy()
 
     def array(self) -> Any:
         """A copy of it, to read from: what is written to it would be lost."""
@@ -52,7 +57,8 @@ class GrowingArray:
     @property
     def shape(self) -> tuple[Any, ...]:
         rows = self.rows()
-        return (rows.count, *rows.parts[0].shape)
+        shape = rows.parts[0].shape
+        return (*shape, rows.count) if self.axis else (rows.count, *shape)
 
     @property
     def size(self) -> Any:
@@ -70,16 +76,24 @@ class GrowingArray:
         return self.rows().parts[0].dtype
 
     def length(self) -> Any:
-        return self.rows().count
+        return self.shape[0]
+
+    def _row(self, key: Any) -> int | None:
+        """Which row of the memory a subscript means, if it means one."""
+        if self.axis:
+            is_column = type(key) is tuple and len(key) == 2 and type(key[0]) is slice
+            key = key[1] if is_column and (key[0].start is key[0].stop is key[0].step is None) else None
+        return key if isinstance(key, int) and type(key) is not bool else None
 
     def __getitem__(self, key: Any) -> Any:
-        is_row = isinstance(key, int) and type(key) is not bool
-        return self.rows().row(key) if is_row else self.array()[key]
+        row = self._row(key)
+        return self.array()[key] if row is None else self.rows().row(row)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(key, int) or type(key) is bool:
+        row = self._row(key)
+        if row is None:
             raise NeedsEager("it writes to a part of an array that a loop appends to")
-        self.rows().write(key, value)
+        self.rows().write(row, value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -77,7 +77,7 @@ class Tracer:
     ) -> None:
         self.trace = trace
         #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
-        self.facts, self.growing = Facts(), set[str]()
+        self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))

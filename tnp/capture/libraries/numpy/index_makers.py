@@ -70,6 +70,8 @@ def _joined(owner: Any, key: Any) -> Any:
                 for x in given
             ]
             found = active.current().appended(np.concatenate, (parts,), {})
+        elif owner is np.c_ and not any(type(x) in (slice, str) for x in given):
+            found = active.current().appended(np.column_stack, (list(given),), {})
         if found is not NotImplemented:
             return found
         given = array_of(given)

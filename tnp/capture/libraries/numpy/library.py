@@ -19,6 +19,7 @@ from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.interpolants import is_made, made
+from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.lengths import with_lengths
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.opaque_calls import check_may_start_over
@@ -54,10 +55,10 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
 #: functions that take a sequence of arrays; a list that a loop made counts as one
-_JOINING = (np.concatenate, np.vstack, np.stack)
+_JOINING = (np.concatenate, np.vstack, np.stack, np.hstack, np.dstack, np.column_stack)
 _OF_DTYPES = frozenset((np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray))
 _OF_SEQUENCES = frozenset(
-    (*_JOINING, np.hstack, np.dstack, np.column_stack, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
+    (*_JOINING, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
 )  # fmt: skip
 
 
@@ -186,16 +187,14 @@ class NumpyLibrary(Operators, Subscripts):
         if any(isinstance(a, ListStandIn) for a in args):
             if type(args[0]) is RowList:
                 return args[0].given_to(function, partial(self.call, tracer), args[1:], kwargs)
-            if function in _OF_SEQUENCES and len(args) == 1 and not kwargs:
-                return args[0].joined(function)
+            if function in _JOINING or (function in _OF_SEQUENCES and len(args) == 1 and not kwargs):
+                return args[0].joined(function, args[1:], kwargs)
             typed = function in _OF_DTYPES and (len(args) > 1 or kwargs.get("dtype") is not None)
             args = tuple(a.as_array(typed=typed) if isinstance(a, ListStandIn) else a for a in args)
-        if function in _JOINING and len(args) == 1 and not kwargs and type(args[0]) is list:
+        if function in _JOINING and args and type(args[0]) is list:
             rows = array_of_rows(args[0])
-            if rows is not None and rows.ndim > 1:
-                joins = function is np.concatenate or (function is np.vstack and rows.ndim > 2)
-                made = tracer.call(lnp.copy, (rows,), {})
-                return made.reshape((rows.shape[0] * rows.shape[1], *rows.shape[2:])) if joins else made
+            if rows is not None and (made := joined_rows(function, rows, args[1:], kwargs)) is not None:
+                return made
         args, kwargs = self._own(tracer, self._with_rows(tracer, function, args)), self._own(tracer, kwargs)
         like = kwargs.get("like")
         if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):

@@ -15,7 +15,7 @@ from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
-from tnp.runtime.lists import numbers_of
+from tnp.runtime.lists import numbers_of, scalars_of
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -66,13 +66,13 @@ LONG = 64
 
 
 def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | None:
-    """A list of arrays of one kind, or of Python's numbers of one kind, which is long or whose length has varied, as one array; ``None``
+    """A list of arrays, numbers or scalars of one kind, which is long or whose length has varied, as one array; ``None``
     for any other list."""
     if not value or not is_of_call(source.description):
         return None
     if isinstance(value[0], np.ndarray):
         return _lift_rows(inputs, value, source)
-    return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int) else None
+    return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int, np.float64) else None
 
 
 def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
@@ -89,10 +89,12 @@ def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | No
 
 def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:
     varying, name = inputs.prologue.varying, f"the numbers of {source.description}"
-    numbers = None if varying.is_specialized(name) else numbers_of(value)
+    are_scalars = type(value[0]) is np.float64
+    read = scalars_of if are_scalars else numbers_of
+    numbers = None if varying.is_specialized(name) else read(value)
     if numbers is None or (0 not in varying.symbols(name, numbers, True) and len(value) < LONG):
         return None
-    return NumberList(name, _lift_made(inputs, numbers_of, numbers, source, name))
+    return NumberList(name, _lift_made(inputs, read, numbers, source, name), are_scalars=are_scalars)
 
 
 def _lift_made(inputs: Inputs, function: Any, made: np.ndarray[Any, Any], source: Source, name: str) -> TracedArray:

@@ -1,0 +1,56 @@
+"""Variables of a loop that an iteration leaves bound to one array: ``before = now``, and ``now`` is read behind the loop.
+
+What a loop carries is values. So one of the variables gets a copy, and tracing takes the two for arrays that may be the same memory: at
+the beginning of an iteration, and behind the loop. What would have to know raises :class:`NeedsEager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tnp.capture.control_flow.maybe_unbound import split
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.speculation.regions import Variables
+from tnp.capture.tracing.output_aliasing import mark_shared, may_share
+from tnp.capture.tracing.traced_values import TracedArray
+
+__all__ = ["JointNames"]
+
+
+class JointNames:
+    """The variables that get a copy, each with the other that is bound to its array."""
+
+    def __init__(self) -> None:
+        self._others: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._others)
+
+    def find(self, arrays: Mapping[str, TracedArray]) -> bool:
+        """Whether some of the arrays that variables are bound to may be one. Those that may get a copy are noted."""
+        seen: dict[int, str] = {}
+        found = False
+        for name, array in arrays.items():
+            storages = [id(s) for s in may_share(array.storage)]
+            other = next((seen[i] for i in storages if i in seen), None)
+            if other is not None:
+                found = True
+                if array.library is NUMPY and arrays[other].library is NUMPY:
+                    self._others.setdefault(name, other)
+            seen.update(dict.fromkeys(storages, name if other is None else other))
+        return found
+
+    def mark(self, arrays: Any) -> None:
+        """Says of the variables that their arrays, of ``arrays`` by name, may be the same memory."""
+        for name, other in self._others.items():
+            one, two = (split(arrays[n])[0] if n in arrays else None for n in (name, other))
+            if type(one) is type(two) is TracedArray:
+                mark_shared(one.storage, two.storage)
+
+    def copy(self, variables: Variables) -> dict[str, Any]:
+        """Binds each variable to a copy, and gives the arrays before."""
+        before = {n: v for n in self._others if type(v := variables[n]) is TracedArray and not v.scalar}
+        for name, value in before.items():
+            variables[name] = value.copy()
+        return before

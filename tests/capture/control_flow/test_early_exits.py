@@ -440,3 +440,22 @@ def test_an_index_that_is_a_number_at_first():
     calls = [lambda s=s: (np.arange(12.0), np.random.default_rng(s).permutation(12)) for s in (0, 1)]
     jitted = same_as_eager(f, *calls, lambda: (np.arange(12.0), np.r_[1:12, 12]), executors=EXECUTORS)
     assert source(jitted).count("for ") == 1
+
+
+def test_conditions_of_an_error_or_a_counter():
+    """Each of the first iterations is known to run, and a value decides about the later ones."""
+
+    def f(x, t):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            old = new = x[i] + 2.0
+            n = 0
+            while abs(old - new) > t or n <= 10:
+                old = new
+                new -= (new**2 - x[i]) / (2 * new + 1)
+                n += 1
+            out[i] = new + n
+        return out
+
+    jitted = same_as_eager(f, *levels(1e-8, 1e-3), executors=EXECUTORS)
+    assert source(jitted).count("for ") == source(jitted).count("while ") == 1

@@ -146,3 +146,16 @@ def test_delete_beyond_the_end_raises():
     jitted = tnp.jit(lambda x: np.delete(x, x[1:] > 3))
     with pytest.raises(ValueError, match="boolean array argument"):
         jitted(X)
+
+
+def test_strides_that_are_read_of_arrays_whose_sizes_varied():
+    def f(x, k):
+        x = np.sqrt(np.pad(x, ((0, -x.shape[0] % k), (0, -x.shape[1] % k))))
+        shape = tuple(np.array(x.shape) // k) + (k, k)
+        steps = tuple(np.array(x.strides) * k) + x.strides
+        return np.lib.stride_tricks.as_strided(x, shape, steps).mean(axis=(2, 3))
+
+    jitted = tnp.jit(f)
+    for n in (9, 13, 18, 22):
+        x = np.random.default_rng(n).random((n, n + 3))
+        assert_same(jitted(x, 4), f(x, 4))

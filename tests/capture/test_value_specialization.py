@@ -462,3 +462,23 @@ def test_many_values_of_integers():
         return sum(x[int(np.round(n / 2)) + i % int(np.array([m])[0])] * known(np.array([n * i])[0]) for i in range(20))
 
     run(f, *[lambda: (4, 3, np.arange(24.0))] * 3, programs=1)
+
+
+def test_long_loops_that_need_values_are_pythons():
+    """Each value of a loop that is written out is computed anew from the begin."""
+
+    def f(x):
+        names = []
+        for k in range(40):
+            far = np.abs(x - x[k])
+            far[far > 2] -= 1.5
+            far[far < 1] = np.sqrt(far[far < 1]) + np.cos(far[far < 1])
+            x = x[::-1] + np.sin(far * 2 + 1) - np.where(far > 1, far, 1 / (far + 1)) + np.minimum(x, far)
+            names.append(f"{x.max():.3f}")
+        return names, x
+
+    x = np.sin(np.arange(60.0) ** 1.5) * 3
+    jitted = tnp.jit(f)
+    with not_compiled_whole("operations in all"):
+        assert_same(jitted(x), f(x))
+    assert_same(jitted(x * 2), f(x * 2))

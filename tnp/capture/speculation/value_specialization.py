@@ -104,6 +104,9 @@ class Specializer:
 
     #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
+    #: so many have programs of any length. Those of more have so many operations in all: of a loop that is written out, each computes again
+    #: what the ones before do
+    FEW, MOST_OPERATIONS = 4, 1_000
     #: values of a length that get a program each, before one serves all lengths
     FEW_LENGTHS = 2
     #: so many integers are guarded, in place of a value that is computed of them
@@ -120,6 +123,8 @@ class Specializer:
         self.is_for_any_length = False
         #: the values that its value guards compute
         self._computed: set[str] = set()
+        #: the operations of their programs, in all
+        self._operations = 0
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
@@ -145,6 +150,11 @@ class Specializer:
             raise needed
         if wanted.computes_again(self._computed):
             raise NeedsValue(f"{what} needs the value of {proxy.name}, of what another value was needed before")
+        self._operations += len(wanted.trace.body)
+        if len(self.specialized) >= self.FEW and self._operations > self.MOST_OPERATIONS:
+            raise NeedsValue(
+                f"{what} needs the value of {proxy.name}, and the value guards have {self._operations:,} operations in all"
+            )
         with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found

@@ -182,3 +182,17 @@ def test_loops_over_the_positions_of_an_array():
         return [x[i] for i in np.ndindex(2, 2)]
 
     same_as_eager(g, lambda: (np.arange(4.0).reshape(2, 2),))
+
+
+def test_joined_slices_of_any_length():
+    """How much memory they take is known, since no slice is longer than its array."""
+
+    def f(x, w):
+        out, pad = np.zeros(len(x)), np.zeros(w)
+        for i in range(w):
+            out += np.concatenate((pad, x[i : len(x) - w + i]))
+        return out
+
+    jitted = same_as_eager(f, *(lambda n=n: (np.arange(float(n)) ** 1.1, 9) for n in (40, 51, 63)), executors=(None,))
+    assert tnp.cache_info(jitted).misses == 2
+    assert "the whole for_loop is native, for any size" in str(tnp.explain(jitted))

@@ -232,3 +232,19 @@ def test_a_formatted_argument_of_another_function_is_a_text():
         ours, theirs = tnp.jit(f)(np.ones(2), n), f(np.ones(2), n)
         assert ours[0].keys() == theirs[0].keys()
         assert ours[1:] == theirs[1:]
+
+
+def test_the_level_of_a_logger_is_guarded():
+    def f(x):
+        y = np.sin(x) * 2
+        return (y, logger.name) if logger.level <= logging.INFO and not logger.disabled else y + 1
+
+    x, level = np.arange(4.0), logger.level
+    jitted = tnp.jit(f, strict=True)
+    try:
+        for wanted in (logging.DEBUG, logging.ERROR, logging.DEBUG, logging.ERROR):
+            logger.setLevel(wanted)
+            assert_same(jitted(x), f(x))
+    finally:
+        logger.setLevel(level)
+    assert tnp.cache_info(jitted).misses == 2

@@ -2,11 +2,13 @@
 
 import importlib.util
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 X = np.ones(2)
@@ -146,3 +148,47 @@ def test_functions_beside_one_that_runs_in_parts_are_compiled(tmp_path):
     for _ in range(3):
         assert_same(jitted(x), module.in_parts(x), rtol=1e-9)
     assert "in_parts.<locals>.<lambda>: 1 program" in str(tnp.explain(jitted))
+
+
+def test_sources_that_functions_carry():
+    """A decorator that makes functions of texts leaves the text as ``__source__``, as those of the package ``decorator`` do."""
+    text = """def smooth(x, width, verbose=None):
+    try:
+        with divide(verbose) as scale:
+            return inner(x, width) / scale
+    except (NameError, KeyError):
+        raise RuntimeError("no scale") from None
+"""
+
+    class Divide:
+        def __init__(self, verbose):
+            self.verbose = verbose
+
+        def __enter__(self):
+            if self.verbose == "unknown":
+                raise KeyError(self.verbose)
+            return 2.0
+
+        def __exit__(self, *error):
+            pass
+
+    def inner(x, width):
+        out = np.zeros_like(x)
+        for i in range(len(x) - width):
+            out[i] = x[i : i + width].mean()
+        return out
+
+    names = {"divide": Divide, "inner": inner}
+    exec(compile(text, "<generated-7>", "single"), names)
+    smooth = names["smooth"]
+    x = np.arange(20.0) ** 1.5
+    smooth.__source__ = text
+    jitted = tnp.jit(lambda x, how: smooth(x, 3, how) + 1, strict=True)
+    assert_same(jitted(x, None), smooth(x, 3) + 1)
+    with pytest.raises(RuntimeError, match="no scale"):
+        jitted(x, "unknown")
+    exec(compile(text.replace("/ scale", "* scale"), "<generated-8>", "single"), names)
+    other = names["smooth"]
+    other.__source__ = text  # of another function, as its code says
+    with not_compiled_whole("source cannot be had"), warnings.catch_warnings(action="ignore"):
+        assert_same(tnp.jit(lambda x: other(x, 3) + 1)(x), other(x, 3) + 1)

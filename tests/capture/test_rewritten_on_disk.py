@@ -1,5 +1,7 @@
 """Functions with hooks in them are found on the disk, by what was compiled and the source that stands there."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,17 @@ def test_without_a_cache(load, rewritten, monkeypatch):
         f = load(limit=2)
         np.testing.assert_array_equal(tnp.jit(f)(X), f(X))
     assert rewritten == ["f", "f"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("v * k", "v + k"), ("v * k", "k * v"), ("> 2", "< 2"), ("+= (", "-= (")]
+)
+def test_a_file_that_was_changed_behind_the_import_is_not_the_source(load, tmp_path, before, after):
+    """The changed text has the same names and constants: the instructions tell."""
+    f = load(limit=2)
+    expected = f(X)
+    file = tmp_path / "user.py"
+    file.write_text(file.read_text().replace(before, after))
+    rewriter.linecache.checkcache(str(file))
+    with warnings.catch_warnings(action="ignore"):
+        np.testing.assert_array_equal(tnp.jit(f)(X), expected)

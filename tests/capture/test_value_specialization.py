@@ -507,3 +507,23 @@ def test_places_that_need_too_many_values_get_no_guards_later(monkeypatch):
         with warnings.catch_warnings(action="ignore"):
             assert jitted(x.copy()) == sorted_fronts(x)
     assert not evaluated
+
+
+def test_long_loops_that_need_values_are_pythons():
+    """Each value of a loop that is written out is computed anew from the begin."""
+
+    def f(x):
+        names = []
+        for k in range(40):
+            far = np.abs(x - x[k])
+            far[far > 2] -= 1.5
+            far[far < 1] = np.sqrt(far[far < 1]) + np.cos(far[far < 1])
+            x = x[::-1] + np.sin(far * 2 + 1) - np.where(far > 1, far, 1 / (far + 1)) + np.minimum(x, far)
+            names.append(f"{x.max():.3f}")
+        return names, x
+
+    x = np.sin(np.arange(60.0) ** 1.5) * 3
+    jitted = tnp.jit(f)
+    with not_compiled_whole("operations in all"):
+        assert_same(jitted(x), f(x))
+    assert_same(jitted(x * 2), f(x * 2))

@@ -85,3 +85,29 @@ def test_whether_a_function_in_parts_has_loops():
         for _ in range(3):
             assert_same(jitted(X.copy(), 2), f(X.copy(), 2))
         assert points_of(jitted).has_loops() == has_loops
+
+
+def test_whether_a_program_has_native_loops():
+    """Eager may take a thousand times as long for these, and is not tried where they take long. Python runs other loops, about as eager does."""
+
+    def native(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * i
+        return s
+
+    def pythons(x):
+        for _ in range(30):
+            x = np.argsort(np.sin(x[x.argsort()]) * 2 + x) * 1.0
+        return x
+
+    def both(x):
+        for _ in range(30):
+            x = x[np.argsort(x)] + native(x)
+        return x
+
+    for f, has_loops in ((native, True), (pythons, False), (both, True)):
+        jitted = tnp.jit(f)
+        jitted(np.linspace(0.0, 1.0, 50))
+        (entry,) = jitted._entries
+        assert entry.has_loops() == has_loops

@@ -71,6 +71,8 @@ ITERATIONS_AGAIN = 1_000
 MOST_FOR_A_VALUE = 400
 #: operations of a trace, about; a program of more takes longer to compile than it will run
 MOST_OPERATIONS = 50_000
+#: the same of a program whose loops could be operations, and which is traced again without
+MOST_OPERATIONS_AGAIN = 5_000
 
 
 def capture_trace(
@@ -124,7 +126,8 @@ def _captured(
             if evaluator is not None:
                 evaluator.begin()
             trace = Trace()
-            trace.most_names, trace.writes_last = MOST_OPERATIONS, stores == "last"
+            trace.most_names = MOST_OPERATIONS if rolls else MOST_OPERATIONS_AGAIN
+            trace.writes_last = stores == "last"
             trace.may_start_over = prologue.may_catch and stores != "none"
             tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
             tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling

@@ -103,17 +103,23 @@ class CacheEntry:
     MANY_OPERATIONS: ClassVar[int] = 1_000
 
     def has_loops(self) -> bool:
-        """Whether what is compiled has loops."""
+        """Whether what is compiled has loops, which eager may take a thousand times as long for: native ones, or written out."""
         if self.points is not None:
             return self.points.has_loops()
-        body = self.traces[0].bound_symbols if self.traces else []
-        return len(body) > self.MANY_OPERATIONS or any(map(_has_a_loop, body))
+        if not self.traces:
+            return False
+        body = self.traces[0].bound_symbols
+        return len(body) > self.MANY_OPERATIONS or _loops_in(body) > _loops_in(self.traces[-1].bound_symbols)
 
 
-def _has_a_loop(b: BoundSymbol) -> bool:
-    """Whether an operation is a loop, or a branch with one."""
-    inside = (c for body in bodies_of(b) for c in body.bound_symbols)
-    return is_control_flow(b) and (b.operation is not prims.cond or any(map(_has_a_loop, inside)))
+def _loops_in(bsyms: Iterable[BoundSymbol]) -> int:
+    """How many loops there are among operations, and in these. Those of a last trace are Python's."""
+    found = 0
+    for b in bsyms:
+        if is_control_flow(b):
+            found += b.operation is not prims.cond
+            found += sum(_loops_in(body.bound_symbols) for body in bodies_of(b))
+    return found
 
 
 def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:

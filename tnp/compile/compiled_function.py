@@ -451,6 +451,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
         prologue.may_catch = self.runs_eagerly and (self._strict or not form.catches_often(self.dispatch.hits))
+        prologue.may_leave = self.runs_eagerly and not self._strict
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,

@@ -153,7 +153,7 @@ class _Attempt:
     def _convert_prim(self, b: BoundSymbol) -> None:
         if b.sym is prims.nonzero:
             return
-        rule = _RULES.get(b.sym.name)
+        rule = _RULES.get(b.sym.name) if prims.registry.get(b.sym.name) is b.sym else None
         if rule is None and OpTags.ELEMENTWISE in b.sym.tags:
             rule = _elementwise
         if not any(map(self._concerns, b.flat_inputs)):

@@ -499,3 +499,22 @@ def test_few_iterations_that_a_value_ends(f):
     jitted = same_as_eager(f, *calls, executors=EXECUTORS)
     assert tnp.cache_info(jitted).misses <= 2
     assert "for the value" not in str(tnp.explain(jitted))
+
+
+def test_conditions_of_an_error_or_a_counter():
+    """Each of the first iterations is known to run, and a value decides about the later ones."""
+
+    def f(x, t):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            old = new = x[i] + 2.0
+            n = 0
+            while abs(old - new) > t or n <= 10:
+                old = new
+                new -= (new**2 - x[i]) / (2 * new + 1)
+                n += 1
+            out[i] = new + n
+        return out
+
+    jitted = same_as_eager(f, *levels(1e-8, 1e-3), executors=EXECUTORS)
+    assert source(jitted).count("for ") == source(jitted).count("while ") == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.flow_checks import EXECUTORS, same_as_eager
+from tests.flow_checks import EXECUTORS, same_as_eager, source
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 
@@ -67,3 +67,35 @@ def test_one_of_the_arrays_is_not_selected_of():
         return x, y, z, x + y
 
     same_as_eager(f, *(arguments(n, k) for n in (50, 3) for k in (1, 2, 4)), executors=EXECUTORS)
+
+
+def test_repeats_that_a_loop_decides():
+    def f(x):
+        s = np.zeros((len(x), 3))
+        for k in range(1, len(x)):
+            n = len(x) - k
+            s[k, 0] = (np.tile(x[k - 1], n) - x[k:]).sum()
+            s[k, 1] = np.abs(np.tile(x[:2], (n, 1)) - x[k:, None]).max()
+            s[k, 2] = (np.repeat(x[k], n) * x[k:]).sum()
+        return s
+
+    jitted = same_as_eager(
+        f, *(lambda n=n: (np.arange(float(n)) ** 1.1,) for n in (20, 31, 43)), executors=(None, ["numpy"])
+    )
+    assert source(jitted).count("for ") == 1
+
+    def g(x, w):
+        s = np.zeros(len(x))
+        for k in range(len(x)):
+            s[k] = np.tile(x[:3], k).sum() + np.repeat(x[:3], k).sum() + np.tile(x, (k, 2)).sum()
+        return s
+
+    same_as_eager(g, lambda: (np.arange(20.0), 3), executors=(None, ["numpy"]))
+
+    def fails(x):
+        s = np.zeros(len(x))
+        for k in range(len(x)):
+            s[k] = np.tile(x[1], 11 - k).sum()
+        return s
+
+    same_as_eager(fails, lambda: (np.arange(12.0),), lambda: (np.arange(13.0),), executors=(None,))

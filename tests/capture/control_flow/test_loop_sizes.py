@@ -202,3 +202,17 @@ def test_counters_are_known_after_the_loop():
     assert tnp.cache_info(jitted).misses == 2
     shapes = str(tnp.last_traces(jitted)[0])
     assert "starts over" not in shapes
+
+
+def test_joined_slices_of_any_length():
+    """How much memory they take is known, since no slice is longer than its array."""
+
+    def f(x, w):
+        out, pad = np.zeros(len(x)), np.zeros(w)
+        for i in range(w):
+            out += np.concatenate((pad, x[i : len(x) - w + i]))
+        return out
+
+    jitted = same_as_eager(f, *(lambda n=n: (np.arange(float(n)) ** 1.1, 9) for n in (40, 51, 63)), executors=(None,))
+    assert tnp.cache_info(jitted).misses == 2
+    assert "the whole for_loop is native, for any size" in str(tnp.explain(jitted))

@@ -508,6 +508,22 @@ def test_a_comprehension_of_many_operations_is_not_written_out(monkeypatch):
     not_whole(f, lambda: (np.ones(2), np.array([2_400])), "2,400 iterations")
 
 
+@pytest.mark.parametrize(("most", "is_written_out"), [(5_000, True), (300, False)])
+def test_a_loop_that_is_an_operation_is_not_written_out_for_long(monkeypatch, most, is_written_out):
+    assert driver.MOST_OPERATIONS_AGAIN == 5_000
+    monkeypatch.setattr(driver, "MOST_OPERATIONS_AGAIN", most)
+
+    def f(x):
+        n = 0
+        for i in range(200):
+            x = np.sin(x) + 1
+            n += i
+        return {f"after {n}": x}
+
+    jitted = same_as_eager(f, lambda: (np.arange(3.0),))
+    assert ("for " not in source(jitted)) == is_written_out
+
+
 def test_integers_to_negative_powers_in_a_loop():
     def arrays(x, n):
         total = x

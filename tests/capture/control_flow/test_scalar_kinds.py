@@ -171,3 +171,31 @@ def test_stores_into_arrays_of_other_dtypes():
         a[0] = x[0] if x[1] > 0 else 0.5
 
     check(into_integers, *(lambda s=s: (np.array([2.0, s]), np.zeros(2, np.int64)) for s in (1.0, -1.0)))
+
+
+def test_values_of_either_kind_beside_scalars_and_in_lists():
+    def total(x):
+        s = 0.0
+        for i in range(len(x)):
+            if x[i] > 0:
+                s += x[i]
+        return s
+
+    def f(x):
+        s = total(x)
+        return s / np.fmax(s, np.finfo(float).eps).astype(float), np.maximum(s, np.float64(3.0))
+
+    def g(x):
+        s = total(x)
+        both = (
+            np.array([s, 1.0]),
+            np.asarray([[s], [x[0]]]),
+            np.array((s, np.float32(2.0))),
+            np.array([s, 2], dtype="f4"),
+        )
+        return *both, [s, 1.0]
+
+    calls = floats(1.0, -2.0, 3.5, 0.5), floats(-1.0, -2.0, -3.0, -4.0)
+    for h in (f, g):
+        jitted = check(h, *calls)
+        assert tnp.cache_info(jitted).misses == 1

@@ -146,3 +146,52 @@ def test_delete_beyond_the_end_raises():
     jitted = tnp.jit(lambda x: np.delete(x, x[1:] > 3))
     with pytest.raises(ValueError, match="boolean array argument"):
         jitted(X)
+
+
+def test_strides_that_are_read_of_arrays_whose_sizes_varied():
+    def f(x, k):
+        x = np.sqrt(np.pad(x, ((0, -x.shape[0] % k), (0, -x.shape[1] % k))))
+        shape = tuple(np.array(x.shape) // k) + (k, k)
+        steps = tuple(np.array(x.strides) * k) + x.strides
+        return np.lib.stride_tricks.as_strided(x, shape, steps).mean(axis=(2, 3))
+
+    jitted = tnp.jit(f)
+    for n in (9, 13, 18, 22):
+        x = np.random.default_rng(n).random((n, n + 3))
+        assert_same(jitted(x, 4), f(x, 4))
+
+
+def test_flags_that_a_program_reads():
+    def f(x, y):
+        z = np.sin(y)
+        found = [
+            x.flags.c_contiguous,
+            x.flags["F_CONTIGUOUS"],
+            y.flags.owndata,
+            y.flags["W"],
+            y.flags.forc,
+            x[0].flags.c_contiguous,
+        ]
+        return x * 2, found, [z.flags.contiguous, z[::2].flags["F"], z[1:].flags.c_contiguous]
+
+    x = TABLE.copy()
+    calls = [
+        (x, X.copy()),
+        (x.T, X.copy()),
+        (x[::2], X[1:]),
+        (x, X[::2]),
+        (x[:, :1], X.copy()),
+        (x[:4], np.arange(5.0)),
+    ]
+    jitted = tnp.jit(f, strict=True)
+    for args in (*calls, *calls):
+        assert_same(jitted(*args), f(*args))
+    assert tnp.cache_info(jitted).misses <= len(calls)
+
+    def sets(x):
+        x.flags.writeable = False
+        return x * 2
+
+    not_whole(sets, X)
+    with pytest.raises(AttributeError, match="no attribute 'wide'"):
+        tnp.jit(lambda x: x.flags.wide)(X.copy())

@@ -21,6 +21,7 @@ FUNCTIONS = {
     "fft2": lambda x: fft.fft2(x) * 2,
     "ifft2": lambda x: fft.ifft2(x, s=(3, 8)),
     "fftn": lambda x: fft.fftn(x, axes=(1,)),
+    "fftn over a range of axes": lambda x: fft.fftn(x, axes=range(-1, 1)),
     "ifftn": lambda x: fft.ifftn(x, norm="ortho"),
     "irfft": lambda x: fft.irfft(x),
     "irfftn": lambda x: fft.irfftn(x, s=(4, 9)),

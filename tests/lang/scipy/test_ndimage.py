@@ -284,3 +284,17 @@ def test_errors_are_scipys(f):
     with pytest.raises(type(expected.value)) as found:
         tnp.jit(lambda x: f(np.sin(x)))(x)
     assert str(found.value) == str(expected.value)
+
+
+def test_sums_of_labels_beside_kernels_for_any_size():
+    """``ndimage.sum`` has the name of a prim, and is none."""
+
+    def f(x):
+        labels, count = ndimage.label(x > 0.4)
+        found = ndimage.sum(x > 0.8, labels, np.arange(count + 1)) > 0
+        return found[labels]
+
+    jitted = tnp.jit(f)
+    for n in (20, 24, 31):
+        x = RNG.random((n, n))
+        assert_same(jitted(x), f(x))

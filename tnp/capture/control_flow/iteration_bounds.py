@@ -61,7 +61,7 @@ def bound_of(
     for b in reversed(tested):
         if needed.isdisjoint(p.name for p in b.flat_outputs):
             continue
-        if b.sym.id == PrimIDs.COND and isinstance(b.args[0], Proxy) and b.args[2].results == (False,):
+        if b.sym.id == PrimIDs.COND and isinstance(b.args[0], Proxy) and _is_false(b.args[2].results):
             needed.add(b.args[0].name)  # it holds only if its first part does
         if b.sym.id not in _LESS:
             continue
@@ -80,3 +80,8 @@ def bound_of(
         if step.is_constant and step.constant > 0:
             return IterationBound(begin, limit, step.constant, more)
     return None
+
+
+def _is_false(results: Sequence[Any]) -> bool:
+    """Whether a side of a branch gives ``False``. Proxies are not compared, which would ask for their values."""
+    return len(results) == 1 and results[0] is False

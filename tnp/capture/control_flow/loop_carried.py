@@ -123,7 +123,7 @@ def settle_counters(
     carried: dict[str, Any],
     inits: dict[str, Any],
     results: dict[str, Any],
-    iterations: Iterations,
+    iterations: Iterations | None,
 ) -> None:
     """Makes the integers that each iteration changes by a constant what they are after so many iterations: a list to which each appends has
     as many items. Where that is one number, lists alone are told. ``None`` for loops that may be left early."""

@@ -31,6 +31,7 @@ from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import release, shadow
+from tnp.capture.objects.uneven_lists import is_uneven
 from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree, symbols
@@ -367,6 +368,8 @@ class Inputs:
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
             late: Any = lift_long_list(self, value, source)
+            if late is None and self.prologue.may_leave and is_uneven(value):
+                return self.lift_foreign(value, source)
             if late is None and self.prologue.varying.grows(source.description, len(value)):
                 self.prologue.guard(f"type({e}) is list", f"{source.description} is a list")
                 late = GrowingList(source.description)

@@ -168,6 +168,8 @@ class Prologue:
         self.moves_arrays = False
         #: whether the program may catch errors of operations: where one comes, the call can run eagerly
         self.may_catch = False
+        #: whether Python may run statements of the function
+        self.may_leave = False
         #: which sizes of arrays are symbols
         self.varying = VaryingValues()
         self.clear()
@@ -203,7 +205,7 @@ class Prologue:
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
         made.relations, made.varying = self.relations, self.varying
-        made.moves_arrays, made.may_catch = self.moves_arrays, self.may_catch
+        made.moves_arrays, made.may_catch, made.may_leave = self.moves_arrays, self.may_catch, self.may_leave
         return made
 
     def constant(self, value: Any, hint: str = "c") -> str:

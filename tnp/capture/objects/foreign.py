@@ -88,6 +88,8 @@ def refuse(x: Foreign, what: str) -> NoReturn:
     value, description = real_value(x), source_of(x).description
     if type(value) is str or (type(value) is dict and is_read(x) and value is not sys.modules):
         raise ReadsVarying(description)
+    if type(value) is list:
+        raise NeedsEager(f"it {what} {description}, a list of {len(value)} arrays of several lengths")
     if isinstance(value, (np.ndarray, np.generic)):
         raise NeedsEager(
             f"it {what} {description}, a {type(value).__name__} of {value.dtype}, which tnp does not compile "

@@ -18,6 +18,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.twins import MISSING, class_attribute, is_made_by_statement
+from tnp.capture.objects.uneven_lists import LeftList
 from tnp.capture.rewrite.code_origin import is_followed
 
 if TYPE_CHECKING:
@@ -44,9 +45,11 @@ def is_read_as_dict(value: Any) -> bool:
     return all(class_attribute(kind, n) in known for n, known in zip(_READING, own))
 
 
-def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | None:
+def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | LeftList | None:
     """What reads a foreign value for a program with these inputs; ``None`` if it may not be read. A plain dict is foreign if its keys vary or it is large;
     one that remembers, which is no argument, is Python's alone."""
+    if type(value) is list:
+        return LeftList(inputs)
     is_large = source.description in inputs.prologue.varying.large
     is_plain = type(value) is dict and (is_large or is_of_call(source.description))
     if not is_plain and not is_read_as_dict(value):

@@ -45,6 +45,8 @@ _UNCHANGING_NAMES = frozenset(
      "__new__", "__func__", "__self__", "__wrapped__", "__get__", "__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__version__")
 )  # fmt: skip
 #: what loggers do when the program runs
+#: what users ask of loggers, whose values are guarded
+_STATE_OF_LOGGERS = ("level", "disabled", "name")
 _CALLS_OF_LOGGERS = frozenset(("debug", "info", "warning", "error", "critical", "log"))
 #: packages whose modules' numbers, texts and objects are the same in every call
 _CONSTANT_PACKAGES = frozenset(("numpy", "math", "cmath", "torch", "scipy", "string", "tnp"))
@@ -78,6 +80,8 @@ def attribute(owner: Any, name: str) -> Any:
         return _of_function(owner, name)
     if kind is CACHED and name not in _UNCHANGING_NAMES:
         raise NeedsEager(f"it reads {name} of a function with a cache")
+    if type(owner) is logging.Logger and name in _STATE_OF_LOGGERS:
+        return _of_logger(owner, name)
     if isinstance(owner, logging.Logger) and name not in _CALLS_OF_LOGGERS:
         raise NeedsEager(f"it reads {name} of a logger")
     if kind is super:
@@ -90,6 +94,16 @@ def attribute(owner: Any, name: str) -> Any:
     if is_twin(kind) or kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return _of_instance(owner, name)
     return getattr(owner, name)
+
+
+def _of_logger(logger: logging.Logger, name: str) -> Any:
+    """An attribute of a logger, on whose value the program depends from now on."""
+    value, prologue = getattr(logger, name), active.current().inputs.prologue
+    if type(value) not in (int, bool, str):
+        raise NeedsEager(f"it reads {name} of a logger")
+    read = f"{prologue.constant(logger, 'logger')}.{name}"
+    prologue.guard(f"{read} == {value!r}", f"{name} of the logger {logger.name} is {value!r}")
+    return value
 
 
 #: names that traced values have, and the values they stand for lack

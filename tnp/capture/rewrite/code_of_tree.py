@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import inspect
 import types
 from typing import Any
@@ -167,7 +168,36 @@ def _essence(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
         _essence(c, private) if isinstance(c, types.CodeType) else _text_of(c).rpartition("<locals>.")[2]
         for c in code.co_consts
     ]
-    return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
+    names = [private.get(n, n) for n in code.co_names]
+    return code.co_name, names, code.co_varnames, constants, _steps(code, private)
+
+
+#: instructions that stand for nothing of the source, or are others where a module imports what is called
+_OF_THE_COMPILER = frozenset(
+    ("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "PUSH_NULL", "RESUME")
+)
+_OF_NAMES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
+
+
+def _steps(code: types.CodeType, private: dict[str, str]) -> list[tuple[str, Any]]:
+    """The instructions of a code, without their places: they tell ``x + y`` from ``x - y``, and from ``y + x``."""
+    found: list[tuple[str, Any]] = []
+    for step in dis.get_instructions(code):
+        name, value = step.opname, step.argval
+        if name in _OF_THE_COMPILER:
+            continue
+        if name in _OF_NAMES:
+            name = "LOAD"
+        elif "JUMP" in name or name in _BLOCKS:
+            value = None
+        elif isinstance(value, types.CodeType) or name in ("LOAD_CONST", "RETURN_CONST", "KW_NAMES"):
+            value = step.arg
+        found.append((name, private.get(value, value) if isinstance(value, str) else value))
+    return found
+
+
+#: instructions whose argument is a place in the code
+_BLOCKS = frozenset(dis.opname[op] for op in (*dis.hasjrel, *dis.hasjabs))
 
 
 def _text_of(constant: Any) -> str:

@@ -37,6 +37,8 @@ def remember_source(text: str) -> None:
 def _lines_around(f: types.FunctionType) -> Sequence[str]:
     code = f.__code__
     lines = linecache.getlines(code.co_filename, f.__globals__)
+    if not lines and isinstance(source := f.__dict__.get("__source__"), str):  # as the package decorator leaves it
+        return source.splitlines(keepends=True)
     if not lines:
         word = "lambda" if code.co_name == "<lambda>" else code.co_name
         for text in reversed(_pickled):

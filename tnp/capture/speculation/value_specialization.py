@@ -105,9 +105,9 @@ class Specializer:
 
     #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
-    #: operations of the programs that compute the values of a trace: each is compiled for itself. The first ones may take more.
-    OPERATIONS = 4_000
-    FIRST_ONES = 4
+    #: so many have programs of any length. Those of more have so many operations in all: of a loop that is written out, each computes again
+    #: what the ones before do
+    FEW, MOST_OPERATIONS = 4, 1_000
     #: values of a length that get a program each, before one serves all lengths
     FEW_LENGTHS = 2
     #: so many integers are guarded, in place of a value that is computed of them
@@ -124,7 +124,7 @@ class Specializer:
         self.is_for_any_length = False
         #: the values that its value guards compute
         self._computed: set[str] = set()
-        #: how many operations that takes, and how many of the values each place of the program needs
+        #: the operations of their programs, in all, and how many of the values each place of the program needs
         self._operations = 0
         self._places: Counter[str] = Counter()
         #: whether it is too early to specialize: unrolling loops might make the value known
@@ -149,24 +149,32 @@ class Specializer:
             raise needed
         if wanted.computes_again(self._computed):
             raise NeedsValue(f"{what} needs the value of {proxy.name}, of what another value was needed before")
+        self._operations += len(wanted.trace.body)
+        if len(self.specialized) >= self.FEW and self._operations > self.MOST_OPERATIONS:
+            self._give_up_places()
+            raise NeedsValue(
+                f"{what} needs the value of {proxy.name}, and the value guards have {self._operations:,} operations in all"
+            )
         with suspended(self.tracer):
             found = self.evaluator(wanted)
         self.specialized[proxy.name] = found
-        self._operations += len(wanted.trace.bound_symbols)
         self._places[str(user_location())] += 1
         return found
 
     def _check_limit(self, what: str, proxy: Proxy) -> None:
         """Raises :class:`NeedsValue` if the trace has all the value guards that it may have. A place that needed most of them gets none in
         later traces: a program for each way that a loop over values goes serves few calls."""
-        place, varying = str(user_location()), self.tracer.inputs.prologue.varying
         done = len(self.specialized)
-        if place in varying.without_guards:
+        if str(user_location()) in self.tracer.inputs.prologue.varying.without_guards:
             raise NeedsValue(f"{what} needs the value of {proxy.name}, as it needed of too many before")
-        if done < self.LIMIT and (done < self.FIRST_ONES or self._operations < self.OPERATIONS):
-            return
-        varying.without_guards.update(p for p, n in self._places.items() if n * 2 >= max(done, self.LIMIT // 2))
-        raise NeedsValue(f"{what} needs the value of {proxy.name}, and the program has {done} value guards already")
+        if done >= self.LIMIT:
+            self._give_up_places()
+            raise NeedsValue(f"{what} needs the value of {proxy.name}, and the program has {done} value guards already")
+
+    def _give_up_places(self) -> None:
+        """Gives no guards to the places that needed most of them, in later traces."""
+        least = max(len(self.specialized), self.LIMIT // 2)
+        self.tracer.inputs.prologue.varying.without_guards.update(p for p, n in self._places.items() if n * 2 >= least)
 
     def length(self, proxy: Proxy, what: str) -> Any:
         """The integer that ``proxy`` has in this call, if that is one of few in the calls; ``None`` if the program is to be for any.

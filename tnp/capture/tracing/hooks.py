@@ -275,7 +275,7 @@ class Runtime(ControlFlow):
             f, args = getattr(object, f.__name__), (f.__self__, *args)
         special = _own_builtin(f)
         if special is not None:
-            if is_traced(args) or f in ALWAYS:
+            if is_traced(args) or f in ALWAYS or f is len:
                 return special(*args, **kwargs)
             return f(*args, **{k: hooked(v) for k, v in kwargs.items()})
         if kind is types.BuiltinFunctionType and type(f.__self__) is np.ndarray:

@@ -38,7 +38,7 @@ def is_traced(x: Any) -> bool:
     kind = type(x)
     if kind in _TRACED:
         return True
-    if kind in (list, tuple) or isinstance(x, (list, tuple)):
+    if kind in (list, tuple) or issubclass(kind, (list, tuple)):
         return isinstance(x, ListStandIn) or any(is_traced(y) for y in x)
     if kind is dict:
         return any(is_traced(y) for y in x.values())

@@ -35,6 +35,7 @@ from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.objects.plain_attributes import OF_OBJECT
 from tnp.capture.objects.row_list import ListStandIn
+from tnp.capture.objects.uneven_lists import length_of
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
@@ -146,7 +147,8 @@ def _len(x: Any) -> Any:
             raise TypeError("len() of unsized object")
         n = x.shape_[0]
         return TracedNumber(n) if isinstance(n, NumberProxy) else n
-    return len(x)
+    found = length_of(x)
+    return len(x) if found is None else found
 
 
 def _bool(x: Any) -> Any:

@@ -277,13 +277,27 @@ def as_operands(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a function with those of either kind as operands: to a ufunc both kinds are alike."""
     dtypes = [a.dtype for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
-    plain = all(type(a) in (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray) for a in args)
+    kinds = (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray)
+    plain = all(type(a) in kinds or isinstance(a, np.generic) for a in args)
     alike = is_ufunc and plain and not any(type(a) is TracedEither for a in kwargs.values())
     if any(type(a) is TracedEither and a.python_type is not float for a in args) and not dtypes:
         alike = False
     settled = {k: v.settled() if type(v) is TracedEither else v for k, v in kwargs.items()}
     operands = ((a.beside(*dtypes) if alike else a.settled()) if type(a) is TracedEither else a for a in args)
     return tuple(operands), settled
+
+
+#: functions that make an array of a list, to which both kinds are alike: a Python number has the dtype of its scalar there
+OF_LISTS = frozenset(("numpy.array", "numpy.asarray", "numpy.asanyarray"))
+_DEFAULT = {float: "float64", int: "int64", bool: "bool"}
+
+
+def as_items(x: Any) -> Any:
+    """A list that becomes an array, with its values of either kind as scalars."""
+    if type(x) in (list, tuple):
+        made = [as_items(y) for y in x]
+        return made if any(a is not b for a, b in zip(made, x)) else x
+    return x.scalar if type(x) is TracedEither and x.scalar.dtype.name == _DEFAULT[x.python_type] else x
 
 
 def _binary(method: str, reflected: bool) -> Callable[[Any, Any], Any]:

@@ -29,7 +29,7 @@ from tnp.lang.numpy.operands import (
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
-from tnp.lang.numpy.shape import at_least_1d, at_least_2d, at_least_3d
+from tnp.lang.numpy.shape import at_least_1d, at_least_2d, at_least_3d, is_late
 
 __all__ = ["concatenate", "gather_static", "repeat", "split", "stack", "tile"]
 
@@ -372,9 +372,12 @@ def tile(A: Any, reps: Any) -> TensorProxy:
         raise NeedsEager("np.tile repeats as often as a float says, which NumPy does not always refuse")
     if isinstance(reps, TensorProxy):
         raise NeedsValue("the repeats of np.tile are known only when the program runs")
-    counts: list[Any] = [symbols.extent(size_or_int(r)) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    given = reps if isinstance(reps, (tuple, list)) else (reps,)
+    counts: list[Any] = [r if is_late(r) else symbols.extent(size_or_int(r)) for r in given]
     a = clang.expand_dims(a, range(len(counts) - a.ndim)) if a.ndim < len(counts) else a
     counts = [1] * (a.ndim - len(counts)) + counts
+    if any(map(is_late, counts)):
+        return _tiled_late(a, symbols.dimensions(counts))
     if min(counts, default=1) < 0:
         check(not sizes.is_known(a.shape) or 0 in a.shape, lambda: "negative dimensions are not allowed")
         raise NeedsEager("np.tile repeats less than no times, which NumPy allows for some arrays without elements")
@@ -386,13 +389,31 @@ def tile(A: Any, reps: Any) -> TensorProxy:
     return clang.reshape(wide, [c * n for c, n in zip(counts, lengths)])
 
 
+def _tiled_late(a: TensorProxy, counts: Sequence[Any]) -> TensorProxy:
+    """:func:`tile` as often as only the running program knows."""
+    check(
+        all(is_late(c) or type(c) is not int or c >= 0 for c in counts), lambda: "negative dimensions are not allowed"
+    )
+    for dim, (count, length) in enumerate(zip(counts, a.shape)):
+        if type(count) is int and count == 1:
+            continue
+        if type(length) is int and length == 1:
+            a = clang.broadcast_to(a, (*a.shape[:dim], count, *a.shape[dim + 1 :]))
+        else:
+            wide = clang.broadcast_to(clang.expand_dims(a, (dim,)), (*a.shape[:dim], count, *a.shape[dim:]))
+            a = clang.reshape(wide, (*a.shape[:dim], sizes.product((count, length)), *a.shape[dim + 1 :]))
+    return a
+
+
 @npsymbol(returns="array", method="repeat", factory=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     """Each element along a dimension repeated, all equally often or each as often as said."""
     made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
     _check_repeats(repeats)
     repeats = symbols.as_dimension(repeats) if symbols.is_symbol(repeats) else repeats
-    if symbols.is_symbol(repeats):
+    if is_late(repeats) and type(made.shape[dim]) is int and made.shape[dim] == 1:
+        return clang.broadcast_to(made, (*made.shape[:dim], repeats, *made.shape[dim + 1 :]))
+    if symbols.is_symbol(repeats) or is_late(repeats):
         return clang.repeat_dim(made, repeats, dim)
     if not isinstance(repeats, TensorProxy):
         repeats = [as_integer(n) for n in repeats] if isinstance(repeats, (list, tuple)) else as_integer(repeats)

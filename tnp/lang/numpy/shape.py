@@ -52,12 +52,17 @@ def shape_argument(x: Any) -> Shape:
 
 
 def _length(x: Any) -> Dim:
-    if isinstance(x, NumberProxy) and x.value is None and (x.bound is not None or _is_never_negative(x)):
+    if is_late(x):
         return x
     if symbols.is_symbol(x):
         return symbols.as_dimension(x)
     check(type(x) is not bool, lambda: "an integer is required", TypeError)
     return static_int(x, "a shape")
+
+
+def is_late(x: Any) -> bool:
+    """Whether an integer may be a length, and only the running program knows it."""
+    return isinstance(x, NumberProxy) and x.value is None and (x.bound is not None or _is_never_negative(x))
 
 
 def _is_never_negative(x: NumberProxy) -> bool:

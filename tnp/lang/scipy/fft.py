@@ -39,7 +39,7 @@ def _each(xs: Any) -> Any:
     """A number as a sequence of one, a sequence as it is."""
     if isinstance(xs, TensorProxy):
         raise NeedsOpaque("lengths or axes are an array")
-    return xs if xs is None or isinstance(xs, (tuple, list)) else (xs,)
+    return xs if xs is None or isinstance(xs, (tuple, list)) else tuple(xs) if isinstance(xs, range) else (xs,)
 
 
 def _one_dimension(name: str) -> None:

@@ -17,6 +17,7 @@ from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
+from tnp.capture.libraries.numpy.flags import flags_of
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.interpolants import is_made, made
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
@@ -362,6 +363,8 @@ class NumpyLibrary(Operators, Subscripts):
         special = ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(tracer, a, *args, **kwargs)
+        if name == "flags" and (flags := flags_of(a)) is not None:
+            return flags
         symbol = lnp.language.methods.get(name)
         if symbol is None:
             of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)

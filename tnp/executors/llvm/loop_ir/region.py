@@ -66,6 +66,8 @@ def takes(bsym: BoundSymbol) -> bool:
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):
         return False
     name = bsym.sym.name
+    if prims.registry.get(name) is not bsym.sym:  # a call of a library's function may have the name of a prim
+        return False
     if name == "reshape" and not only_ones_differ(
         *(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))
     ):

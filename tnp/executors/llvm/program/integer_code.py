@@ -49,6 +49,8 @@ class IntegerCode:
         for x, y in ((a, b), (b, a)):
             if y.known is not None and 0 < y.known - x.low <= NEAR:  # as in max(n - 2, 0)
                 most = x + (y.known - x.low)
+            elif most is None and y.known is not None and (bound := ceiling(x)) is not None and bound.low >= y.known:
+                most = bound  # as in max(stop - start, 0)
         return self._extreme("smax", a, b, max(a.low, b.low), max(a.high, b.high), most)
 
     def minimum(self, a: Int, b: Int) -> Int:

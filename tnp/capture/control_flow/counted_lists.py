@@ -241,9 +241,8 @@ class CountedList(ListStandIn):
             if not condition:
                 raise self._refusal()
             return
-        tracer = active.current()
-        tracer.expects_no_error()
-        tracer.call(prims.assert_, (condition, START_OVER), {})
+        active.current().expects_no_error()
+        active.current().call(prims.assert_, (condition, START_OVER), {})
 
     def _position(self, key: Any) -> Any:
         """A subscript from the beginning of the list; where it is out of bounds, the call runs eagerly."""
@@ -258,9 +257,8 @@ class CountedList(ListStandIn):
             return count + key if key < 0 else key
         if type(key) is not TracedNumber or key.proxy.python_type is not int:
             raise self._refusal()
-        low = intervals.bounds(key.proxy)[0]
         at: Any = key
-        if low is None or low < 0:
+        if (low := intervals.bounds(key.proxy)[0]) is None or low < 0:
             at = active.current().numpy_function(np.where, (at < 0, at + count, at), {}).item()
             self._demand(at >= 0)
         self._demand(at < count)
@@ -268,7 +266,7 @@ class CountedList(ListStandIn):
 
     def rewrite(self) -> None:
         """Notes that an item is about to be changed."""
-        self._use(ListUse(self, (0,)), self._example)
+        self._use(ListUse(self, (0,)))
 
     def _set_count(self, count: Any) -> None:
         active.current().assigns(self._counter, "value")
@@ -310,14 +308,14 @@ class CountedList(ListStandIn):
             return item.serial > max(r.serial for r in around)
         return not any(x is item for r in around for x, _ in r.contents.found)
 
-    def _use(self, use: ListUse, item: Any) -> None:
-        """Notes what appends or stores ``item``. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""
+    def _use(self, use: ListUse, *stored: Any) -> None:
+        """Notes what appends or stores an item, or changes one. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""
         tracer = active.current()
         tracer.list_uses.append(use)
         uses = [u for u in tracer.list_uses if u.list is self]
-        if not self.is_counted:
-            self._example, self._kind = item, kind_of_item(item)
-        parts = self._taking(item, self.parts)
+        if stored and not self.is_counted:
+            self._example, self._kind = stored[0], kind_of_item(stored[0])
+        parts = self._taking(stored[0], self.parts) if stored else self.parts
         if len(uses) > self._planned or any(p is not q for p, q in zip(parts, self.parts)):
             self._wanted = parts
             region = next((r for r in tracer.regions if r.serial > self.serial), None)
@@ -396,8 +394,10 @@ class CountedList(ListStandIn):
         if self._is_plain():
             self.items.reverse()
             return
+        if self.are_rows:
+            raise self._refusal()  # there may be stand-ins for its items
         self._check()
-        self._use(ListUse(self, (0,)), self._example)
+        self._use(ListUse(self, (0,)))
         for p in self.parts:
             p.reverse(self.count)
 
@@ -420,7 +420,7 @@ class CountedList(ListStandIn):
             raise self._refusal()
         if reverse:  # equal items keep their order
             self.reverse()
-        self._use(ListUse(self, (0,)), self._example)
+        self._use(ListUse(self, (0,)))
         (part,) = self.parts
         values, call = part.first(self.count), active.current().numpy_function
         if part.is_array or part.dtype.kind not in "iuf" or part.kinds is not None:

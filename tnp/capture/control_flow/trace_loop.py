@@ -316,9 +316,8 @@ class Loop(Trial):
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
         leaves = exits_of(code, region, self.variables, self.names)
-        # Python knows how often it runs; or the end is not to be seen yet
         if not leaves and (self.forever or condition is True):
-            reason = "its condition does not depend on what it computes"
+            reason = "its condition does not depend on what it computes"  # or the end is not to be seen yet
             raise Failure(reason if condition is True else "its condition is known while tracing", settles=self.forever)
         self.lifts = self.lifts or bool(leaves)  # an iteration that may leave the loop cannot be peeled
         self._find_bound(region, tested, condition, carried, inits)

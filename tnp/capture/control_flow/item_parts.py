@@ -291,19 +291,10 @@ class RowsOfParts:
         return f"[*map({self.together.__name__}, zip({columns}))]"
 
 
-class ListsOfRows:
+class ListsOfRows(Rows):
     """A list that the program returns, of lists: the rows of an array, as Python's numbers or as NumPy's scalars."""
 
-    __slots__ = ("are_numbers", "rows")
-
-    def __init__(self, rows: Any, are_numbers: bool) -> None:
-        self.rows, self.are_numbers = rows, are_numbers
-
-    def __tnp_children__(self) -> list[Any]:
-        return [self.rows]
-
-    def __tnp_rebuild__(self, children: list[Any]) -> ListsOfRows:
-        return ListsOfRows(children[0], self.are_numbers)
+    __slots__ = ()
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
         from tnp.core.printing import literal

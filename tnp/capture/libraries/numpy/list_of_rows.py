@@ -38,7 +38,7 @@ class Rows:
         return [self.rows]
 
     def __tnp_rebuild__(self, children: list[Any]) -> Rows:
-        return Rows(children[0], self.are_numbers)
+        return type(self)(children[0], self.are_numbers)
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
         from tnp.core.printing import literal

@@ -279,7 +279,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     output = result_of(result)
     _check_reshapes(tracer)
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
-        raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
+        raise NeedsEager("it returns arrays of which its branches or loops decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     _check_lists(tracer)
     inputs.finish(used)

@@ -1,7 +1,8 @@
 """Variables of a loop that an iteration leaves bound to one array: ``before = now``, and ``now`` is read behind the loop.
 
 What a loop carries is values. So one of the variables gets a copy, and tracing takes the two for arrays that may be the same memory: at
-the beginning of an iteration, and behind the loop. What would have to know raises :class:`NeedsEager`.
+the beginning of an iteration, and behind a loop that may be left early or have no iteration. What would have to know raises
+:class:`NeedsEager`. Behind other loops the two are one array again.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tnp.capture import active
 from tnp.capture.control_flow.maybe_unbound import split
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.speculation.regions import Variables
+from tnp.capture.speculation.trials import is_same_array
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
 from tnp.capture.tracing.traced_values import TracedArray
 
@@ -23,6 +26,8 @@ class JointNames:
 
     def __init__(self) -> None:
         self._others: dict[str, str] = {}
+        #: those that an iteration surely leaves so
+        self._same: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._others)
@@ -47,10 +52,20 @@ class JointNames:
             one, two = (split(arrays[n])[0] if n in arrays else None for n in (name, other))
             if type(one) is type(two) is TracedArray:
                 mark_shared(one.storage, two.storage)
+                active.current().choices.add_joint(one.storage, two.storage)
+
+    def settle(self, variables: Variables, *, is_certain: bool) -> None:
+        """Binds the variables as a loop leaves them; ``is_certain``: it ends with a whole iteration."""
+        for name in self._same if is_certain else ():
+            variables[name] = variables[self._others[name]]
+        if not is_certain or len(self._same) < len(self._others):
+            self.mark(variables)
 
     def copy(self, variables: Variables) -> dict[str, Any]:
         """Binds each variable to a copy, and gives the arrays before."""
         before = {n: v for n in self._others if type(v := variables[n]) is TracedArray and not v.scalar}
+        now = {n: variables[other] for n, other in self._others.items()}
+        self._same = {n for n, v in before.items() if type(now[n]) is TracedArray and is_same_array(v, now[n])}
         for name, value in before.items():
             variables[name] = value.copy()
         return before

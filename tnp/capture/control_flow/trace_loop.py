@@ -590,7 +590,7 @@ class Loop(Trial):
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
-        self.joint.mark(self.variables)
+        self.joint.settle(self.variables, is_certain=surely_ran and not leaves)
         self.commit(written)
         renew(self.names, self.variables)
         if not told:

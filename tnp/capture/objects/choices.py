@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from tnp.capture.tracing.traced_values import TracedArray
+from tnp.capture.tracing.output_aliasing import may_share
+from tnp.capture.tracing.traced_values import Storage, TracedArray
 
 __all__ = ["Choices"]
 
@@ -16,6 +17,18 @@ class Choices:
     def __init__(self) -> None:
         #: by ``id``, the array and those that it may be
         self._found: dict[int, tuple[TracedArray, list[TracedArray]]] = {}
+        #: memory that two variables may be bound to, behind a loop that may leave them so
+        self._joint: list[tuple[Storage, Storage]] = []
+
+    def add_joint(self, a: Storage, b: Storage) -> None:
+        """Notes that two arrays with such memory may be one."""
+        self._joint.append((a, b))
+
+    def _may_be_joint(self, x: TracedArray, y: TracedArray) -> bool:
+        """Whether a loop may have left two variables bound to one array, in which both are."""
+        if x.storage is y.storage or not any(x.storage is s for pair in self._joint for s in pair):
+            return False
+        return y.storage in may_share(x.storage)
 
     def add(self, chosen: TracedArray, candidates: Sequence[object]) -> None:
         """Notes that an array is one of ``candidates``; those that are no arrays do not count."""
@@ -31,7 +44,9 @@ class Choices:
         return self._found[id(x)][1] if id(x) in self._found else [x]
 
     def may_be_one(self, x: TracedArray, y: TracedArray) -> bool:
-        """Whether two arrays may be the same object at run time; a branch chose at least one of them."""
+        """Whether two arrays may be the same object at run time, which a branch or the end of a loop decides."""
+        if self._may_be_joint(x, y):
+            return True
         if x is y or not (id(x) in self._found or id(y) in self._found):
             return False
         others = {id(c) for c in self.candidates(y)}
@@ -42,6 +57,9 @@ class Choices:
 
         A branch gives an array of the program's, or of the caller's, as the object that it is. Views are made anew where they are read.
         """
+        returned = list(returned)
+        if self._joint and any(itertools.starmap(self._may_be_joint, itertools.combinations(returned, 2))):
+            return True
         if not self._found:
             return False
         own = {id(a) for a in arguments}

@@ -47,7 +47,7 @@ def is_(a: Any, b: Any) -> Any:
         if is_maybe_in_list(first, second):
             raise NeedsEager("it asks whether an array is the last of a list that a loop has made")
     if type(first) is type(second) is TracedArray and active.current().choices.may_be_one(first, second):
-        raise NeedsEager("it asks whether two arrays are one, which its branches decide")
+        raise NeedsEager("it asks whether two arrays are one, which its branches or loops decide")
     (x, x_from), (y, y_from) = _behind(first), _behind(second)
     same = x is y
     if x_from is None and y_from is None:

@@ -2,6 +2,7 @@
 to be wrong."""
 
 import operator
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -360,3 +361,19 @@ def test_scalars_that_overflow_under_errstate(function):
                 expected, found = outcome(f, (a, b)), outcome(jitted, (a, b))
                 assert not found[2]
                 assert_same(found[0], expected[0], what=f"{a!r} and {b!r}")
+
+
+def test_names_that_an_error_at_run_time_binds():
+    def f(x):
+        try:
+            if x[1].sum():
+                raise ValueError
+        except Exception:
+            found = x * 2
+        return found
+
+    jitted = tnp.jit(f)
+    for x in (np.ones((2, 3)), np.ones(1), np.zeros((2, 3))):
+        with warnings.catch_warnings(action="ignore", category=tnp.EagerFallbackWarning):
+            mine = outcome(jitted, (x,))
+        assert_same(mine[0], outcome(f, (x,))[0])

@@ -472,3 +472,41 @@ def test_views_of_what_was_copied_before_a_store_are_not_copied_again():
         first, *views = jitted(np.arange(n) + 0.5)
         assert all(np.shares_memory(first, v) for v in views) or n == 0
         assert_same([first, *views], list(f(np.arange(n) + 0.5)))
+
+
+def test_lists_that_a_loop_changes_while_it_runs_over_them():
+    def popped(x):
+        count = 0
+        for v in x:
+            items = [v, v, v]
+            for last in enumerate(items):  # noqa: B007 (it is read behind the loop)
+                items.pop()
+                count += 1
+        return last, count
+
+    def appended(x):
+        for v in x:
+            items = [v, v]
+            for last in zip(items, range(9)):  # noqa: B007
+                if len(items) < 5:
+                    items.append(v)
+        return last, len(items)
+
+    for f in (popped, appended):
+        jitted = tnp.jit(f)
+        for n in (3, 2, 5):
+            with warnings.catch_warnings(action="ignore", category=tnp.EagerFallbackWarning):
+                assert_same(jitted(np.arange(float(n))), f(np.arange(float(n))))
+
+
+def test_one_array_that_branches_append_again_and_again():
+    def f(x):
+        a = np.arange(3)
+        return [a for _ in "abc" if x.all()]
+
+    jitted = tnp.jit(f)
+    for x in (np.ones(3), np.zeros(3)):
+        with warnings.catch_warnings(action="ignore", category=tnp.EagerFallbackWarning):
+            found = jitted(x)
+        assert_same(found, f(x))
+        assert all(a is found[0] for a in found)

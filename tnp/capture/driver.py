@@ -229,6 +229,8 @@ def _check_own(error: Exception, tracer: Tracer) -> None:
     seen a result of which only a dry run is known."""
     if tracer.must_run_eagerly is not None:
         raise tracer.must_run_eagerly from error
+    if tracer.trace.catches:
+        raise RaisedWhileTracing(f"it raises a {type(error).__name__}, unless it catches one before", error) from error
     guessed = next((b for b in tracer.trace.bound_symbols if b.has_tag_inside(OpTags.LATE_GUARD)), None)
     if guessed is not None:
         reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"

@@ -287,11 +287,11 @@ class CountedList(ListStandIn):
         ):
             raise self._refusal()
         self._check()
-        memory = appended_memory(parts_of_item(item)[1])
-        if memory is None:
+        if (memory := appended_memory(parts_of_item(item)[1])) is None:
             raise self._refusal()
         arrays, are_shared = memory
-        self.has_views = self.has_views or are_shared
+        before = [a for use in tracer.list_uses if use.list is self for a, _ in use.arrays]
+        self.has_views = self.has_views or are_shared or any(a is b for a, _ in arrays for b in before)
         self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
         if self.may_overflow:
             self._demand(self.count < self.capacity)

@@ -10,7 +10,7 @@ import builtins
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tnp.capture import active
@@ -89,8 +89,8 @@ class Iterations:
         #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
         self._iterator: Iterator[Any] | None = None
         self._is_used_up = False
-        #: the stand-ins for lists that it iterates over, each with the length of its list
-        self.over: tuple[tuple[ListStandIn, Any], ...] = ()
+        #: the lists that it iterates over, or stand-ins for them, each with its length
+        self.over: tuple[tuple[ListStandIn | _PlainList, Any], ...] = ()
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""
@@ -204,7 +204,7 @@ class Iterations:
         return made
 
     def check_lists(self) -> None:
-        """Raises :class:`ReadsVarying` if the first iteration appended to a list that it runs over."""
+        """Raises :class:`NeedsEager` if an iteration changed the length of a list that it runs over."""
         for x, length in self.over:
             x.check_length(length)
 
@@ -253,13 +253,33 @@ def iterations_of(x: Any) -> Iterations | None:
         return made if type(x.step) is int or _is_positive(x.step) else _from_zero(made)
     if (kind is list or kind is tuple) and is_repeated(x):
         item = x[0]
-        return Iterations(0, len(x), 1, lambda i: item)
+        return _over_list(x, lambda i: item)
     if kind is list and (rows := array_of_rows(x)) is not None:
-        return Iterations(0, len(x), 1, lambda i: element(rows, i, x))
+        return _over_list(x, lambda i: element(rows, i, x))
     if kind is TracedArray and x.shape_:
         n = x.shape_[0]
         return Iterations(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
     return None
+
+
+class _PlainList:
+    """A list that a loop runs over by position, which it may not change meanwhile."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.items = items
+
+    def check_length(self, length: Any) -> None:
+        if len(self.items) != length:
+            raise NeedsEager("it changes a list that a loop runs over")
+
+    def check_written_out(self) -> None:
+        """It may be."""
+
+
+def _over_list(items: Sequence[Any], item: Callable[[Any], Any]) -> Iterations:
+    made = Iterations(0, len(items), 1, item)
+    made.over = ((_PlainList(items), made.stop),)
+    return made
 
 
 def counted_from_zero(x: Any) -> Iterations | None:

@@ -459,6 +459,7 @@ def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:
         if done >= 4 and done.bit_count() == 1:
             check_length(trace, before + (trace.name_count - before) * len(indices) // done)
         yield iterations.item(i)
+        iterations.check_lists()
 
 
 def _check_unrolling(iterations: int, reason: str) -> None:

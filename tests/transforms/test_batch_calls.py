@@ -255,6 +255,26 @@ def test_what_is_printed_before_an_error(capsys):
     assert said[0] == "" and said[1] == said[2]
 
 
+def test_errors_are_eagers():
+    def f(x):
+        found = np.zeros((len(x), 2))
+        for i in range(len(x)):
+            found[i] = np.polyfit(np.arange(x.shape[1]), x[i], 1)
+        return found
+
+    check(f, lambda n: (np.full((n, 4), np.nan if n == 12 else 1.0),), programs=9)
+
+
+def test_factors_of_nan():
+    def f(a):
+        out = np.zeros_like(a)
+        for i in range(len(a)):
+            out[i] = np.linalg.cholesky(a[i])
+        return out
+
+    check(f, lambda n: (np.full((n, 3, 3), np.nan if n == 12 else 1.0) + np.eye(3),), found=False, programs=9)
+
+
 def test_large_batches_are_not_made(monkeypatch):
     from tnp.transforms import batch_calls
 

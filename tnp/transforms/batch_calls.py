@@ -68,6 +68,7 @@ class _Calls:
     steps: list[BoundSymbol]
     #: bytes of an iteration, in the call that is traced
     row_bytes: int
+    may_raise: bool
 
     @property
     def bounds(self) -> tuple[Any, Any, Any]:
@@ -138,12 +139,13 @@ def _found(trace: Trace, loop: BoundSymbol, settings: _Settings) -> _Calls | Non
                 varying.update(p.name for p in made)
     calls = [b for b in steps if _is_call(b, settings.executors) and any(p.name in varying for p in b.flat_outputs)]
     steps = _needed(steps, calls)
-    if not calls or (any(map(_may_raise, steps)) and not settings.runs_again and acts_inside(trace, loop)):
+    may_raise = any(map(_may_raise, steps))
+    if not calls or (may_raise and not settings.runs_again and acts_inside(trace, loop)):
         return None
     results = {p.name: p for b in calls for p in b.flat_outputs if isinstance(p, TensorProxy) and p.name in read}
     memory = [p for b in steps if OpTags.VIEW not in b.sym.tags for p in b.flat_outputs if p.name in read]
     memory += [p for b in calls for p in b.flat_inputs]
-    found = _Calls(loop, results, steps, sum(map(_bytes, memory)))
+    found = _Calls(loop, results, steps, sum(map(_bytes, memory)), may_raise)
     if not settings.may_start_over and not all(type(x) is int or symbols.is_symbol(x) for x in found.bounds):
         return None
     count = _typical_count(found.bounds)
@@ -227,6 +229,8 @@ def _computed(trace: Trace, calls: _Calls, settings: _Settings) -> dict[str, Any
     """Records the calls for all iterations; their results, batched where they differ, by the names that one iteration's have. ``None`` if an
     operation has no batch of these sizes."""
     most = 4 * MOST_BYTES // max(1, calls.row_bytes)
+    if calls.may_raise and settings.may_start_over:
+        settings.starts_over = True  # eager says what is wrong
     trace.push_body()
     try:
         count = _count(calls.bounds)

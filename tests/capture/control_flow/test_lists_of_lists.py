@@ -151,6 +151,22 @@ def test_lists_that_change_or_are_shared(n):
         first[1] = 3.0
         return rows[0] is first, rows[0][1], rows[0] == rows[1], 3.0 in rows[0], first[:2], rows[-1]
 
+    def items(n):
+        rows = [[0] * 2 for _ in range(n)]
+        for i in range(n):
+            rows[i][1] = i
+        row, last = rows[1], 0
+        for r in rows:
+            last += r is rows[-1]
+        told = row is rows[1], rows[0] is rows[0], row is not rows[1], rows[0] is rows[1], [r is row for r in rows]
+        return told, last, rows[1].count(0), [r.count(0) for r in rows]
+
+    def order(n):
+        row = [0] * n
+        for i in range(n):
+            row[i] = 1
+        return row < [1], row < [1, 1, 1], row >= [1] * n, row > [2], row == [1] * n, row.count(1)
+
     def out_of_bounds(n):
         rows = [[0.0] * n for _ in range(n)]
         try:
@@ -159,7 +175,7 @@ def test_lists_that_change_or_are_shared(n):
             return str(error)
         return rows
 
-    for f in (changed, aliased, uneven, mixed, put, identical, out_of_bounds):
+    for f in (changed, aliased, uneven, mixed, put, identical, items, order, out_of_bounds):
         jitted = tnp.jit(f)
         for m in (n, n + 1, n + 5):
             with warnings.catch_warnings(action="ignore", category=tnp.EagerFallbackWarning):

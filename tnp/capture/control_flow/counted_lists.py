@@ -31,7 +31,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of
-from tnp.capture.objects.equal_items import contains, index_of
+from tnp.capture.objects.equal_items import contains, count_of, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, RowOfNumbers, RowOfScalars, is_repeated
 from tnp.capture.speculation.regions import ListUse, Region
@@ -68,7 +68,7 @@ class CountedList(ListStandIn):
         super().__init__(made_at)
         self.items = items
         self.serial = next(serials)
-        self.count: Any = 0
+        self.filled: Any = 0
         #: a count, and the number that a loop has counted to so
         self.settled: tuple[Any, Any] = None, None
         self.parts: tuple[Part, ...] = ()
@@ -88,6 +88,8 @@ class CountedList(ListStandIn):
         self._counter = ListLength(self)
         #: lists that were appended, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
+        #: for its items at places that are known, if they are lists
+        self._stand_ins: dict[int, ItemOfRows] = {}
         #: stands for the memory of the items
         self._memory: Storage | None = None
 
@@ -110,7 +112,7 @@ class CountedList(ListStandIn):
         n = self.length()
         is_sized = type(n) is not TracedNumber or is_symbol(n.proxy)
         if not is_sized and is_known(n):
-            self.count, is_sized = operator.index(n), True
+            self.filled, is_sized = operator.index(n), True
         if not is_sized or self.together is not None or self.parts[0].is_array or self.parts[0].kinds is not None:
             raise self._refusal()
         return RowOfNumbers if self.parts[0].are_numbers else RowOfScalars
@@ -121,7 +123,7 @@ class CountedList(ListStandIn):
 
     def look(self) -> list[Any]:
         storage = self.parts[0].rows.storage if self.parts and self.parts[0].rows is not None else None
-        return [self.count, *self.items, *(() if storage is None else (storage, storage.version))]
+        return [self.filled, *self.items, *(() if storage is None else (storage, storage.version))]
 
     @classmethod
     def of_rows(cls, made_at: str, example: Any, parts: tuple[Part, ...], count: Any) -> CountedList:
@@ -129,7 +131,7 @@ class CountedList(ListStandIn):
         made = cls(made_at, [])
         made._example, made.together, made.parts = example, kind_of_item(example), parts
         made._kind = made.together
-        made.count = made.capacity = made._base = count
+        made.filled = made.capacity = made._base = count
         assert parts[0].rows is not None
         made._memory = Storage(parts[0].rows.storage.value)
         return made
@@ -137,18 +139,7 @@ class CountedList(ListStandIn):
     # Room
 
     def state(self) -> Any:
-        names = (
-            "count",
-            "parts",
-            "together",
-            "capacity",
-            "may_overflow",
-            "_base",
-            "_planned",
-            "_memory",
-            "has_views",
-            "settled",
-        )
+        names = "filled parts together capacity may_overflow _base _planned _memory has_views settled".split()
         return {name: getattr(self, name) for name in names}, list(self.items), list(self._given)
 
     def restore(self, state: Any) -> None:
@@ -179,13 +170,13 @@ class CountedList(ListStandIn):
         if before and is_enough and all(p.kinds == q.kinds for p, q in zip(parts, before)):
             return
         pairs = zip(parts, before or (None,) * len(parts))
-        self.parts = tuple(p.allocated(room + SPARE, q, self.count) for p, q in pairs)
+        self.parts = tuple(p.allocated(room + SPARE, q, self.filled) for p, q in pairs)
         self.capacity = room
         if not before:
             self.together = self._kind
             for i, x in enumerate(items[:1] if is_repeated(items) else items):
                 self._store(i if not is_repeated(items) else slice(len(items)), x)
-            self.count, self.items = len(items), []
+            self.filled, self.items = len(items), []
             assert self.parts[0].rows is not None
             self._memory = Storage(self.parts[0].rows.storage.value)
             self._memory.has_list = True
@@ -224,7 +215,7 @@ class CountedList(ListStandIn):
             raise self._refusal()  # the program might change it
         if self.are_rows:
             self._check()
-            return ItemOfRows(self, at)
+            return ItemOfRows(self, at) if type(at) is not int else self._stand_ins.setdefault(at, ItemOfRows(self, at))
         found = [p.item(at, self.description) for p in self.parts]
         return found[0] if self.together is None else tuple(found)
 
@@ -248,7 +239,7 @@ class CountedList(ListStandIn):
         """A subscript from the beginning of the list; where it is out of bounds, the call runs eagerly."""
         if not self.is_counted:
             raise self._refusal()
-        return self.position_in(self.count, key)
+        return self.position_in(self.filled, key)
 
     def position_in(self, count: Any, key: Any) -> Any:
         """A subscript from the beginning of what has so many items."""
@@ -270,11 +261,11 @@ class CountedList(ListStandIn):
 
     def _set_count(self, count: Any) -> None:
         active.current().assigns(self._counter, "value")
-        self.count = count
+        self.filled = count
 
     # What a list does
 
-    index, contains = index_of, contains
+    index, count, contains = index_of, count_of, contains
 
     def append(self, item: Any) -> None:
         tracer = active.current()
@@ -294,11 +285,11 @@ class CountedList(ListStandIn):
         self.has_views = self.has_views or are_shared or any(a is b for a, _ in arrays for b in before)
         self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
         if self.may_overflow:
-            self._demand(self.count < self.capacity)
+            self._demand(self.filled < self.capacity)
         if isinstance(item, list):
             self._given.append((item, look(item)))
-        self._store(self.count, item)
-        self._set_count(self.count + 1)
+        self._store(self.filled, item)
+        self._set_count(self.filled + 1)
 
     def _is_new(self, item: list[Any], around: list[Region]) -> bool:
         """Whether a list was made where it is appended, so that no two items are one."""
@@ -345,10 +336,10 @@ class CountedList(ListStandIn):
         self._check()
         self._use(ListUse(self, (*(r.times for r in around), None if around else n)), example)
         if self.may_overflow:
-            self._demand(self.count + n <= self.capacity)
+            self._demand(self.filled + n <= self.capacity)
         for mine, other in zip(self.parts, parts):
-            mine.store_all(self.count, n, other)
-        self._set_count(self.count + n)
+            mine.store_all(self.filled, n, other)
+        self._set_count(self.filled + n)
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, list):
@@ -385,9 +376,9 @@ class CountedList(ListStandIn):
             return self.items.pop(*at)
         if at:
             raise self._refusal()
-        self._demand(self.count > 0)
-        found = self._item(self.count - 1)
-        self._set_count(self.count - 1)
+        self._demand(self.filled > 0)
+        found = self._item(self.filled - 1)
+        self._set_count(self.filled - 1)
         return found
 
     def reverse(self) -> None:
@@ -399,7 +390,7 @@ class CountedList(ListStandIn):
         self._check()
         self._use(ListUse(self, (0,)))
         for p in self.parts:
-            p.reverse(self.count)
+            p.reverse(self.filled)
 
     def copy(self) -> CountedList:
         return self._cut(slice(None))
@@ -411,7 +402,7 @@ class CountedList(ListStandIn):
         if not self.is_counted:
             return CountedList(self.description, self.items[key])
         self._check()
-        parts = tuple(p.cut(self.count, key) for p in self.parts)
+        parts = tuple(p.cut(self.filled, key) for p in self.parts)
         assert parts[0].rows is not None
         return CountedList.of_rows(self.description, self._example, parts, parts[0].rows.shape[0])
 
@@ -422,13 +413,13 @@ class CountedList(ListStandIn):
             self.reverse()
         self._use(ListUse(self, (0,)))
         (part,) = self.parts
-        values, call = part.first(self.count), active.current().numpy_function
+        values, call = part.first(self.filled), active.current().numpy_function
         if part.is_array or part.dtype.kind not in "iuf" or part.kinds is not None:
             raise self._refusal()
         if part.dtype.kind == "f":  # Python leaves NaNs where they are
             self._demand(~call(np.any, (call(np.isnan, (values,), {}),), {}))
         assert part.rows is not None
-        part.rows[: self.count] = call(np.sort, (values,), {"kind": "stable"})
+        part.rows[: self.filled] = call(np.sort, (values,), {"kind": "stable"})
         if reverse:
             self.reverse()
 
@@ -464,17 +455,17 @@ class CountedList(ListStandIn):
         while not self.is_counted and at < len(self.items):  # there may be more by then
             yield self.items[at]
             at += 1
-        while self.is_counted and type(self.count) is int and at < self.count:
+        while self.is_counted and type(self.filled) is int and at < self.filled:
             yield self._item(at)
             at += 1
-        if self.is_counted and type(self.count) is not int:
+        if self.is_counted and type(self.filled) is not int:
             raise self._refusal()
 
     # What the program does with it
 
     def length(self) -> Any:
         counted, known = self.settled
-        return len(self.items) if not self.is_counted else known if counted is self.count else self.count
+        return len(self.items) if not self.is_counted else known if counted is self.filled else self.filled
 
     @property
     def is_by_position(self) -> bool:
@@ -489,7 +480,7 @@ class CountedList(ListStandIn):
             raise self._refusal()
 
     def check_written_out(self) -> None:
-        if not self.is_counted or type(self.count) is not int:
+        if not self.is_counted or type(self.filled) is not int:
             raise self._refusal()
 
     def is_filled(self) -> Any:
@@ -530,14 +521,14 @@ class CountedList(ListStandIn):
         if part.kinds != (np.dtype(float), int):
             raise self._refusal()
         assert part.flags is not None
-        self._demand(active.current().numpy_function(np.any, (part.flags[: self.count],), {}))
+        self._demand(active.current().numpy_function(np.any, (part.flags[: self.filled],), {}))
 
     def as_subscript(self) -> Any:
         part = self.parts[0] if len(self.parts) == 1 else None
         if part is None or part.is_array or part.dtype.kind != "i":
             return self.as_array(filled=True)
         self._check()
-        return part.first(self.count).copy()
+        return part.first(self.filled).copy()
 
     @property
     def are_integers(self) -> bool:
@@ -567,8 +558,8 @@ class CountedList(ListStandIn):
         held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
         active.current().output_lists.append(held)
         if self.are_rows:
-            return ListsOfRows(self.parts[0].first(self.count).__tnp_value__(), self.together is RowOfNumbers)
-        columns = [p.output(self.count) for p in self.parts]
+            return ListsOfRows(self.parts[0].first(self.filled).__tnp_value__(), self.together is RowOfNumbers)
+        columns = [p.output(self.filled) for p in self.parts]
         return columns[0] if self.together is None else RowsOfParts(columns, self.together)
 
 
@@ -578,7 +569,7 @@ def rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
         items._check()
         if items.has_views:
             return None
-        return items._example, items.parts, items.count
+        return items._example, items.parts, items.filled
     if type(items) is RepeatedList:
         example, n = items.item, items.times
         if type(example) is list or not can_count(example):

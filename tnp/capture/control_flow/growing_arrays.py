@@ -38,14 +38,14 @@ class _Rows(CountedList):
         times = n if not around or type(n) is int else None
         self._use(ListUse(self, (*(r.times for r in around), times)), self._example)
         if self.may_overflow:
-            self._demand(self.count + n <= self.capacity)
+            self._demand(self.filled + n <= self.capacity)
         (mine,) = self.parts
         assert mine.rows is not None
         if type(n) is int and n == 1:
-            mine.rows[self.count] = rows[0]
+            mine.rows[self.filled] = rows[0]
         else:
-            mine.store_all(self.count, n, Part(self._example, rows=rows))
-        self._set_count(self.count + n)
+            mine.store_all(self.filled, n, Part(self._example, rows=rows))
+        self._set_count(self.filled + n)
 
     def row(self, key: Any) -> Any:
         at = self._position(key)

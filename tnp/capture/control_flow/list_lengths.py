@@ -33,10 +33,10 @@ class ListLength(Binding):
         return 0, capacity if type(capacity) is int else None
 
     def known(self, nothing: Any) -> Any:
-        return self.list.count
+        return self.list.filled
 
     def put(self, value: Any, nothing: Any) -> None:
-        self.list.count = value
+        self.list.filled = value
 
     def settle(self, value: int) -> None:
-        self.list.settled = self.list.count, value
+        self.list.settled = self.list.filled, value

@@ -66,6 +66,11 @@ class ItemOfRows(ListStandIn):
     def as_array(self, *, filled: bool = False, typed: bool = False) -> Any:
         return self._row().copy()
 
+    def check_told_apart(self, other: Any) -> None:
+        """Raises :class:`ReadsVarying` where it may be the list that another stand-in stands for."""
+        if type(other) is ItemOfRows and other.of is self.of and not type(other.at) is type(self.at) is int:
+            raise ReadsVarying(self.description)
+
     def as_item(self, x: Any) -> Any:
         return x.item() if type(x) is TracedArray and self.of.together is RowOfNumbers else x
 

@@ -46,7 +46,7 @@ def refuse_uses(kind: type) -> None:
     """Makes all uses that a class of lists does not define itself, with a ``description``, raise :class:`ReadsVarying`."""
     kept = frozenset((*vars(kind), *vars(object)))
     for name in [*vars(list), "__str__", "__format__", "__reduce_ex__"]:
-        compared = ("__eq__", "__ne__", "__repr__", "__str__")
+        compared = ("__eq__", "__ge__", "__gt__", "__le__", "__lt__", "__ne__", "__repr__", "__str__")
         if callable(getattr(list, name)) and (name not in kept or name in compared):
             setattr(kind, name, _reading(name))
     if "__radd__" not in kept:  # a list has none, and adds what a stand-in has

@@ -34,6 +34,8 @@ def is_(a: Any, b: Any) -> Any:
     """``a is b``."""
     if a is b or active.running() is None:
         return a is b
+    if isinstance(a, ListStandIn):
+        a.check_told_apart(b)
     if type(a) is TracedOptional or type(b) is TracedOptional:
         return _is_optional(a, b)
     if a is None or b is None:  # no other stand-in stands for it

@@ -92,6 +92,9 @@ class ListStandIn(list[Any]):
         """The items, where the program has them one by one."""
         return None
 
+    def check_told_apart(self, other: Any) -> None:
+        """Raises :class:`ReadsVarying` where it cannot be told whether another stand-in, which is not this one, stands for the same list."""
+
     def kind_as_row(self) -> type:
         """How it is stored as the item of another list."""
         raise ReadsVarying(self.description)

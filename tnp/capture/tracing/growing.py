@@ -25,11 +25,11 @@ class GrowingArray:
     def __init__(self, rows: Any, axis: int) -> None:
         self._rows = rows
         self.axis = axis
-        self.count = rows.count
+        self.count = rows.filled
 
     def is_present(self) -> bool:
         """Whether nothing was appended to it."""
-        return self._rows.count is self.count
+        return self._rows.filled is self.count
 
     def is_of(self, other: Any) -> bool:
         return type(other) is GrowingArray and other._rows is self._rows and other.axis == self.axis
@@ -45,7 +45,7 @@ class GrowingArray:
 
     def copied(self) -> Any:
         rows = self.rows()
-        found = rows.parts[0].first(rows.count)
+        found = rows.parts[0].first(rows.filled)
         return (found.T if self.axis else found).copy()
 
     def array(self) -> Any:
@@ -58,7 +58,7 @@ class GrowingArray:
     def shape(self) -> tuple[Any, ...]:
         rows = self.rows()
         shape = rows.parts[0].shape
-        return (*shape, rows.count) if self.axis else (rows.count, *shape)
+        return (*shape, rows.filled) if self.axis else (rows.filled, *shape)
 
     @property
     def size(self) -> Any:

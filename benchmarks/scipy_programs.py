@@ -1,9 +1,9 @@
 """60 programs that call SciPy, each function inside of a computation: SciPy, tnp and JAX in one run.
 
-    python benchmarks/scipy_programs.py [--only NAME] [--seconds S]
+    python benchmarks/scipy_programs.py [--only NAME] [--seconds S] [--page]
 
 JAX runs the same source with ``jax.numpy`` and ``jax.scipy`` in the names' places, where it has the function. Results are
-compared before anything is timed. The column *tnp runs* says what the compiled program consists of: *native* kernels, or
+compared before anything is timed. ``--page`` makes benchmarks/results/scipy_programs.md. The column *tnp runs* says what the compiled program consists of: *native* kernels, or
 the *calls* of libraries in it. Times are milliseconds, the least of calls in turns.
 """
 
@@ -15,9 +15,11 @@ import time
 import types
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import wrapped
 from scipy import fft, integrate, interpolate, linalg, ndimage, signal, sparse, spatial, special, stats
 
 import tnp
@@ -326,7 +328,7 @@ def cdist(x, y):
     return np.exp(-0.5 * d * d).sum(axis=1)
 
 
-SIGNAL = np.cumsum(RNG.uniform(0.5, 1.5, 100_000))
+SIGNAL = np.cumsum(np.append(0.0, RNG.uniform(0.5, 1.5, 99_999)))
 A, B = definite(300), reals(300)
 IMAGE, TAPS = reals(512, 512), reals(31)
 
@@ -395,15 +397,28 @@ def times(contestants: list[Callable[[], Any]], seconds: float) -> list[float]:
     return best
 
 
+INTRODUCTION = (
+    "Each function inside of a computation, warm: SciPy, tnp, and JAX where it has the function, in one run on two threads, results "
+    "compared. *tnp runs*: native kernels, or the calls of libraries that the compiled program has. Made by "
+    "`benchmarks/scipy_programs.py`.",
+)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="programs whose names contain this")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each program")
+    parser.add_argument("--page", action="store_true", help="write the page of results")
     options = parser.parse_args()
     warnings.simplefilter("error", tnp.EagerFallbackWarning)
-    over_scipy, over_jax = [], []
-    print("| program | SciPy, ms | tnp, ms | JAX, ms | times SciPy's speed | times JAX's | tnp runs |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    over_scipy, over_jax, lines = [], [], []
+
+    def tell(line: str) -> None:
+        print(line, flush=True)
+        lines.append(line)
+
+    tell("| program | SciPy, ms | tnp, ms | JAX, ms | times SciPy's speed | times JAX's | tnp runs |")
+    tell("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for f, args in PROGRAMS:
         if options.only not in f.__name__:
             continue
@@ -416,10 +431,15 @@ def main() -> None:
         over_scipy.append(theirs / ours)
         over_jax += [t / ours for t in rest]
         jax_ms, jax_ratio = (f"{rest[0]:.3f}", f"{rest[0] / ours:.2f}") if rest else ("–", "–")
-        print(f"| {f.__name__} | {theirs:.3f} | {ours:.3f} | {jax_ms} | {theirs / ours:.2f} | {jax_ratio} | {runs(jitted)} |", flush=True)  # fmt: skip
+        tell(
+            f"| {f.__name__} | {theirs:.3f} | {ours:.3f} | {jax_ms} | {theirs / ours:.2f} | {jax_ratio} | {runs(jitted)} |"
+        )
     for name, ratios in (("SciPy", over_scipy), ("JAX", over_jax)):
         if ratios:
-            print(f"\nGeometric mean over {name}: {np.exp(np.mean(np.log(ratios))):.2f} ({len(ratios)} programs)")
+            tell(f"\nGeometric mean over {name}: {np.exp(np.mean(np.log(ratios))):.2f} ({len(ratios)} programs).")
+    if options.page:
+        text = "\n".join(("# Programs with SciPy", "", *INTRODUCTION, "", *lines))
+        (Path(__file__).parent / "results" / "scipy_programs.md").write_text(wrapped(text + "\n"))
 
 
 if __name__ == "__main__":

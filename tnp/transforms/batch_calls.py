@@ -31,7 +31,7 @@ from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["batch_calls"]
 
-#: iterations from which on that pays, and bytes of all operands and results up to which it does
+#: the least iterations that are batched, and the most bytes of a batch's operands and results
 MANY_ITERATIONS, MOST_BYTES = 8, 1 << 28
 #: elements of a row that a library sorts in less time than native code in the loop
 MANY_SORTED = 6
@@ -218,8 +218,8 @@ def _bytes(p: Proxy) -> int:
 
 def _typical_count(bounds: Sequence[Any]) -> int | None:
     """The number of iterations in the call that is traced, if it is known."""
-    found = [symbols.value_of(x) for x in bounds]
-    return None if None in found else len(range(*found))  # type: ignore[arg-type]
+    found = [n for n in map(symbols.value_of, bounds) if n is not None]
+    return len(range(*found)) if len(found) == len(bounds) else None
 
 
 # The batch
@@ -246,7 +246,7 @@ def _computed(trace: Trace, calls: _Calls, settings: _Settings) -> dict[str, Any
             language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), languages.current())
             with languages.language_context(language):
                 walk.run_one(b)
-        walk.is_batched(list(calls.results.values()))  # which raises for what there is not
+        walk.is_batched(list(calls.results.values()))  # raises if an operation has no batched result
         found = {name: walk.names[name] for name in calls.results}
     except (BatchError, NeedsConcreteSize):
         trace.pop_body()
@@ -284,7 +284,7 @@ def _positions(calls: _Calls, count: Any, device: Any) -> TensorProxy:
 
 
 def _with_rows(outer: Trace, calls: _Calls, made: Mapping[str, Any]) -> Body:
-    """The loop's body with rows of what was ``made`` in the calls' place: copies, since they are arrays of their own."""
+    """The loop's body, in which copies of the rows of ``made`` replace the calls."""
     body: Body = calls.loop.args[3]
     outer.push_body()
     row = _row(calls)

@@ -150,6 +150,16 @@ def until_large(x):
     return p, q[1:]
 
 
+def exchanged(x):
+    y, count = x, 0
+    while True:
+        count += 1
+        if count > 3 or (x > 50 + count).all():
+            break
+        x, y = y, x
+    return x
+
+
 FUNCTIONS = functions_of(globals(), "x")
 
 
@@ -164,6 +174,7 @@ def test_as_eager(f):
             found, expected = jitted(mine), f(x)
             assert_same(found, expected, rtol=1e-12)
             assert_same(mine, x)
+            assert (found is mine) == (expected is x)
             if isinstance(expected, tuple) and isinstance(expected[0], np.ndarray):
                 assert (found[0] is found[1]) == (expected[0] is expected[1])
                 assert np.shares_memory(*found[:2]) == np.shares_memory(*expected[:2])

@@ -194,7 +194,7 @@ def every_other(x):
 
 
 def test_counters_are_known_after_the_loop():
-    """A list to which each iteration appends has as many items as there are iterations."""
+    """A list gets one item per iteration, so its length is the number of iterations."""
     jitted = tnp.jit(every_other)
     for n in (20, 31, 48, 77):
         x = np.random.default_rng(n).random(n)

@@ -242,7 +242,7 @@ class CountedList(ListStandIn):
         return self.position_in(self.filled, key)
 
     def position_in(self, count: Any, key: Any) -> Any:
-        """A subscript from the beginning of what has so many items."""
+        """``key`` as an index of at least 0 into a list of ``count`` items."""
         if type(key) is int:
             self._demand(count >= -key if key < 0 else count > key)
             return count + key if key < 0 else key

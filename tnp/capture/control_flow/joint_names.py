@@ -16,7 +16,7 @@ from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.speculation.regions import Variables
 from tnp.capture.speculation.trials import is_same_array
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
-from tnp.capture.tracing.traced_values import TracedArray
+from tnp.capture.tracing.traced_values import Storage, TracedArray
 
 __all__ = ["JointNames"]
 
@@ -28,6 +28,8 @@ class JointNames:
         self._others: dict[str, str] = {}
         #: those that an iteration surely leaves so
         self._same: set[str] = set()
+        #: the memory of the arrays with which an iteration begins
+        self._begins: list[Storage] = []
 
     def __len__(self) -> int:
         return len(self._others)
@@ -41,10 +43,21 @@ class JointNames:
             other = next((seen[i] for i in storages if i in seen), None)
             if other is not None:
                 found = True
-                if array.library is NUMPY and arrays[other].library is NUMPY:
+                # Arrays from before the iteration may be the caller's, whose identity a copy would lose.
+                is_new = self._is_new(array) or self._is_new(arrays[other])
+                if is_new and array.library is NUMPY and arrays[other].library is NUMPY:
                     self._others.setdefault(name, other)
             seen.update(dict.fromkeys(storages, name if other is None else other))
         return found
+
+    def _is_new(self, array: TracedArray) -> bool:
+        """Whether the iteration made an array: it is none of those with which it began, and no branch chose among these."""
+        return not any(s is x for s in (array.storage, *array.storage.maybe_shared) for x in self._begins)
+
+    def begin(self, entries: Mapping[str, Any]) -> None:
+        """Notes the arrays that variables are bound to when an iteration begins."""
+        self._begins = [x.storage for v in entries.values() if type(x := split(v)[0]) is TracedArray]
+        self.mark(entries)
 
     def mark(self, arrays: Any) -> None:
         """Says of the variables that their arrays, of ``arrays`` by name, may be the same memory."""

@@ -125,8 +125,9 @@ def settle_counters(
     results: dict[str, Any],
     iterations: Iterations | None,
 ) -> None:
-    """Makes the integers that each iteration changes by a constant what they are after so many iterations: a list to which each appends has
-    as many items. Where that is one number, lists alone are told. ``None`` for loops that may be left early."""
+    """Replaces induction variables by their values after the loop: the length of a list that gets one item per iteration is the trip count.
+
+    If the trip count is a constant, only lists get theirs. ``iterations`` is ``None`` for a loop with an early exit."""
     if iterations is None:
         return
     count = iterations.sized_count()

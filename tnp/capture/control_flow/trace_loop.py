@@ -308,7 +308,7 @@ class Loop(Trial):
         for name in self.owned:
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
-        self.joint.mark(entries)
+        self.joint.begin(entries)
         for name, handle in entries.items():
             flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)

@@ -152,7 +152,7 @@ class VaryingValues:
         self.has_lengths = False
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
-        #: whether tracing knows which values are ``None``; whether the present trace has values for which it does not
+        #: whether tracing knows which values are ``None``, and whether this trace has a value that may be
         self.knows_none = False
         self.has_optionals = False
         #: the places of the program that needed more values than a program may have guards on

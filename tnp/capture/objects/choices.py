@@ -25,7 +25,7 @@ class Choices:
         self._joint.append((a, b))
 
     def _may_be_joint(self, x: TracedArray, y: TracedArray) -> bool:
-        """Whether a loop may have left two variables bound to one array, in which both are."""
+        """Whether two variables may be bound to one array after a loop, and these arrays are in its memory."""
         if x.storage is y.storage or not any(x.storage is s for pair in self._joint for s in pair):
             return False
         return y.storage in may_share(x.storage)

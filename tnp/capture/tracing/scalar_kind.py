@@ -287,7 +287,7 @@ def as_operands(
     return tuple(operands), settled
 
 
-#: functions that make an array of a list, to which both kinds are alike: a Python number has the dtype of its scalar there
+#: functions that make an array of a list; they give a Python number the dtype of its scalar
 OF_LISTS = frozenset(("numpy.array", "numpy.asarray", "numpy.asanyarray"))
 _DEFAULT = {float: "float64", int: "int64", bool: "bool"}
 

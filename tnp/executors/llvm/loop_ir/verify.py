@@ -281,8 +281,7 @@ class _Verifier:
 
 
 def _tells_apart(i: Index) -> bool:
-    """Whether an index is another one for any other values of its variables: of one, or of several each of which takes longer steps than all
-    before go."""
+    """Whether an index is injective in its variables: each variable's step is longer than what those with shorter steps reach."""
     if len(i.terms) < 2:
         return True
     reach = 0

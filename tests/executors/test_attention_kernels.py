@@ -509,6 +509,13 @@ def test_a_package_that_cannot_be_loaded_is_said(monkeypatch):
     assert "cannot be loaded" in registry.availability()["broken"]
 
 
+def test_a_missing_package_is_said_whether_its_executor_was_imported_or_not(monkeypatch):
+    monkeypatch.setitem(registry._OWN, "absent", registry._Own("tnp.executors.absent", "no_such_package"))
+    assert registry.availability()["absent"] == "the package no_such_package is not installed"
+    monkeypatch.setitem(registry._executors, "absent", tnp.extend.OperatorExecutor("absent"))
+    assert registry.availability()["absent"] == "the package no_such_package is not installed"
+
+
 def test_each_says_why_it_cannot_run(monkeypatch):
     monkeypatch.setattr(torch.version, "cuda", None)
     assert device_errors.why_no_device() == "this torch is built without CUDA"

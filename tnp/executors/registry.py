@@ -61,6 +61,10 @@ class _Own(NamedTuple):
     needs: str | None = None
     language: str | None = None
 
+    def is_installed(self) -> bool:
+        """Whether its package is there, if it needs one; the package may still fail to be imported."""
+        return self.needs is None or importlib.util.find_spec(self.needs) is not None
+
 
 _OWN: Mapping[str, _Own] = {
     "python": _Own("tnp.executors.python"),
@@ -164,7 +168,7 @@ def get_executor(name: str) -> Executor | None:
         return None if without is None else without.with_options(*options)
     own = _OWN.get(name)
     if own is not None:
-        if own.needs is None or importlib.util.find_spec(own.needs) is not None:
+        if own.is_installed():
             try:
                 with locks.importing:
                     importlib.import_module(own.module)
@@ -279,12 +283,12 @@ def availability() -> dict[str, str]:
     found = {}
     for name in known_names():
         try:
-            executor = get_executor(name)
             own = _OWN.get(name)
-            if executor is not None:
-                found[name] = _unavailable(executor) or ""
-            else:
-                found[name] = "" if own is None else f"the package {own.needs} is not installed"
+            if own is not None and not own.is_installed():  # its module may be imported all the same
+                found[name] = f"the package {own.needs} is not installed"
+                continue
+            executor = get_executor(name)
+            found[name] = "" if executor is None else _unavailable(executor) or ""
         except ExtensionError as error:
             found[name] = str(error)
     return found

@@ -400,24 +400,36 @@ def _is_one(n: sizes.Dim) -> bool:
     return type(n) is int and n == 1
 
 
-def _multiplied(a: _Term, b: _Term, kept: set[Label]) -> _Term:
-    """The product of two terms, summed over the labels that are not ``kept``: one matrix product, if any is shared."""
-    a = a.summed(kept.union(b.labels))
-    b = b.summed(kept.union(a.labels))
+#: what is summed of so few products is no matrix product: those have a call for each matrix of a batch, and axes of their own order
+_FEW_PRODUCTS = 8
+
+
+def _multiplied(a: _Term, b: _Term, kept: Sequence[Label]) -> _Term:
+    """The product of two terms, summed over the labels that are not ``kept``, which say how the result is ordered best.
+
+    Long sums of rows times columns are one matrix product. Others are products of elements, which fuse with what stands around.
+    """
+    a = a.summed({*kept, *b.labels})
+    b = b.summed({*kept, *a.labels})
     shared = [label for label in a.labels if label in b.labels]
     batch = [label for label in shared if label in kept]
     contracted = [label for label in shared if label not in kept]
     rows = [label for label in a.labels if label not in shared]
     columns = [label for label in b.labels if label not in shared]
     labels = [*batch, *rows, *columns]
-    if not contracted:
-        return _Term(clang.mul(a.spread(labels), b.spread(labels)), labels)
+    length = sizes.product([a.array.shape[a.labels.index(label)] for label in contracted])
+    is_few = type(length) is int and length <= _FEW_PRODUCTS
+    if not contracted or is_few or (batch and not (rows and columns)):
+        labels = [label for label in kept if label in labels]
+        is_along = labels[-1:] in (a.labels[-1:], b.labels[-1:])  # what lies side by side stays so
+        at = len(labels) - is_along
+        labels[at:at] = contracted
+        return _Term(clang.mul(a.spread(labels), b.spread(labels)), labels).summed(kept)
     left, right = a.arranged([*batch, *rows, *contracted]), b.arranged([*batch, *contracted, *columns])
     depth = len(batch)
     outside = left.shape[:depth]
-    middle, inside = left.shape[depth : depth + len(rows)], left.shape[depth + len(rows) :]
+    middle = left.shape[depth : depth + len(rows)]
     last = right.shape[depth + len(contracted) :]
-    length = sizes.product(inside)
     product = prims.matmul(
         clang.reshape(left, (*outside, sizes.product(middle), length)),
         clang.reshape(right, (*outside, length, sizes.product(last))),
@@ -425,7 +437,7 @@ def _multiplied(a: _Term, b: _Term, kept: set[Label]) -> _Term:
     return _Term(clang.reshape(product, (*outside, *middle, *last)), labels)
 
 
-@npsymbol(returns="view", tags=(OpTags.PRODUCT,))
+@npsymbol(returns="view", tags=(OpTags.PRODUCT, OpTags.BETTER_OPENED))
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: str = "K"
 ) -> TensorProxy:
@@ -450,7 +462,8 @@ def einsum(
     terms = [t.without_ones(_lengths(terms)) for t in terms]
     result, *rest = terms
     for i, term in enumerate(rest, 1):
-        result = _multiplied(result, term, set(output).union(*(t.labels for t in terms[i + 1 :])))
+        later = [label for t in terms[i + 1 :] for label in t.labels]
+        result = _multiplied(result, term, list(dict.fromkeys([*output, *later])))
     array = result.summed(output).arranged(output)
     if array.ndim == 0:
         array = prims.clone(array) if any(array is a for a in arrays) else array

@@ -1,0 +1,53 @@
+"""What ``np.einsum`` is compiled to: sums of a few products fuse, long sums are matrix products."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+RNG = np.random.default_rng(0)
+
+
+def reals(*shape):
+    return RNG.normal(size=shape)
+
+
+SMALL = {
+    "rotations": (lambda a, b: np.einsum("ij...,jk...->ik...", a, b) + 1, [reals(3, 3, 60), reals(3, 3, 60)]),
+    "three rotations": (lambda a, b, c: np.einsum("ij...,jk...,kl...->il...", a, b, c), [reals(3, 3, 60), reals(3, 3, 60), reals(3, 3)]),
+    "quadratic forms": (lambda x, a: np.sqrt(abs(np.einsum("ti,ij,tj->t", x, a, x))), [reals(60, 4), reals(4, 4)]),
+    "matrices of a batch": (lambda a, b: np.einsum("tij,tjk->tik", a, b), [reals(60, 3, 3), reals(60, 3, 3)]),
+    "long rows of a batch": (lambda a, b: np.einsum("tij,tj->ti", a, b), [reals(20, 3, 90), reals(20, 90)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_few_products_are_one_kernel(name):
+    function, arrays = SMALL[name]
+    f = tnp.jit(function)
+    assert_same(f(*arrays), function(*arrays), rtol=1e-12)
+    text = str(tnp.explain(f))
+    assert "llvm_fusion0" in text and "executors: llvm 1\n" in text, text
+
+
+@pytest.mark.parametrize("executors", [None, ["numpy"]], ids=["llvm", "numpy"])
+def test_long_sums_are_matrix_products(executors):
+    def f(a, b):
+        return np.einsum("ij,jk->ik", a, b), np.einsum("it,jt->ij", a, a)
+
+    jitted = tnp.jit(f, executors=executors)
+    arguments = reals(200, 200), reals(200, 200)
+    assert_same(jitted(*arguments), f(*arguments), rtol=1e-10)
+    assert "np.einsum" not in str(tnp.last_traces(jitted)[-1])
+    assert "matmul" in str(tnp.last_traces(jitted)[-1])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "complex64"])
+def test_few_products_of_other_dtypes(dtype):
+    def f(a, b):
+        return np.einsum("ti,ti->t", a, b), np.einsum("ti,tj->ij", a[:8], b[:8]), np.einsum("ti,jk->", a[:8], b[:3])
+
+    numbers = RNG.integers(1, 90, size=(2, 60, 4)) / (1 if dtype == "int8" else 50)  # whose sums do not cancel
+    a, b = numbers.astype(dtype)
+    assert_same(tnp.jit(f)(a, b), f(a, b), rtol=3e-3 if dtype == "float16" else 1e-5)

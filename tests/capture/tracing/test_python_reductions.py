@@ -107,3 +107,52 @@ def test_gradients():
     x = numbers(50, float)
     np.testing.assert_allclose(tnp.grad(lambda x: sum(x * x))(x), 2 * x)
     np.testing.assert_array_equal(tnp.grad(lambda x: max(x))(x), np.arange(50) == x.argmax())
+
+
+def _counted(f, *calls):
+    """How many programs the calls of ``f`` need, with results as eager's."""
+    jitted = tnp.jit(f)
+    for args in calls:
+        assert_same(jitted(*args), f(*args))
+    return tnp.cache_info(jitted).misses
+
+
+def test_any_and_all_of_few_are_conditions_of_one_program():
+    def of_an_array(x):
+        x = x * 2
+        if not any(x):
+            x[0] = 1.0
+        return x / sum(x) if all(x) else -x
+
+    def of_lists(a, b):
+        if any([a[0] > 0, b]):
+            return a + 1
+        return a - b if all((a[0], b, True)) else a * 2
+
+    assert _counted(of_an_array, *[(np.arange(4.0) * k + k % 2,) for k in range(4)]) == 1
+    assert _counted(of_lists, *[(np.array([k - 1.0]), k - 1.5) for k in range(4)]) == 1
+
+
+def test_any_and_all_of_lists_of_other_things():
+    def f(x, y):
+        return (
+            any([x > 0, True]),
+            all([x > 0, False]),
+            any([]),
+            all(()),
+            any([x, y, 0]),
+            all(["a", y > x]),
+            any(["", x]),
+        )
+
+    for x, y in ((1.0, 2.0), (0.0, 0.0), (-1.0, -2.0)):
+        check(f, np.float64(x), np.float64(y))
+    check(lambda x: any([x, x]), np.arange(3.0))
+    check(lambda x: all([x[0], x]), np.zeros(3))
+
+
+def test_what_a_library_asks_for_is_guarded_by_its_truth():
+    def f(x):
+        return list(filter(None, [x[0], x[1]])), x * 2
+
+    assert _counted(f, *[(np.array([0.0, k]),) for k in range(1, 5)]) <= 2

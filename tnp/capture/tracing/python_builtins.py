@@ -40,7 +40,7 @@ from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
-from tnp.capture.tracing.python_reductions import is_long, largest, total, truth
+from tnp.capture.tracing.python_reductions import is_flat, is_long, largest, total, truth
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.capture.tracing.warning_filters import CatchWarnings
@@ -126,15 +126,29 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
 
 
 def _any(items: Any, /) -> Any:
-    items = _one_by_one(items)
-    rows = _rows(items)
-    return truth(rows, np.any) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else any(items)
+    return _truths(items, any, np.any, operator.or_)
 
 
 def _all(items: Any, /) -> Any:
+    return _truths(items, all, np.all, operator.and_)
+
+
+def _truths(items: Any, builtin: Callable[..., Any], function: Any, both: Callable[[Any, Any], Any]) -> Any:
+    """``any(items)`` or ``all(items)``: as Python's, but that what is known when the program runs is combined, and no branch each."""
     items = _one_by_one(items)
     rows = _rows(items)
-    return truth(rows, np.all) if isinstance(items, ListStandIn) or is_long(rows, "biufc") else all(items)
+    if isinstance(items, ListStandIn) or is_flat(rows):
+        return truth(rows, function)
+    has_arrays = type(items) not in (list, tuple) or any(type(x) is TracedArray and x.ndim > 0 for x in items)
+    if has_arrays or not any(map(is_unknown, items)):
+        return builtin(items)  # which may end before an array that has no truth
+    found: Any = builtin(())
+    for x in items:
+        holds = _bool(x)
+        if holds is (not builtin(())):
+            return holds
+        found = both(found, holds)
+    return found
 
 
 def _len(x: Any) -> Any:

@@ -11,11 +11,17 @@ from tnp.capture.tracing.python_numbers import converted
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.proxies import NumberProxy
 
-__all__ = ["is_long", "largest", "total", "truth"]
+__all__ = ["is_flat", "is_long", "largest", "total", "truth"]
 
 #: so many elements are combined one by one, which native code does in registers
 _FEW = 32
 _truth = converted(bool)
+
+
+def is_flat(x: Any) -> bool:
+    """Whether ``x`` is a NumPy array of numbers with one dimension."""
+    is_array = type(x) is TracedArray and not x.scalar and x.ndim == 1
+    return is_array and isinstance(x.dtype, np.dtype) and x.dtype.kind in "biufc"
 
 
 def is_long(x: Any, kinds: str, dims: int = 1) -> bool:

@@ -286,7 +286,7 @@ class TracedArray:
 
     def __bool__(self) -> bool:
         self.library.check_truth(self)
-        return bool(self._asked("a condition"))
+        return bool((self if self._element_type.kind == "b" else operator.ne(self, 0))._asked("a condition"))
 
     def _single(self, what: str) -> Any:
         """As :meth:`_asked`, of what Python may take for a number."""
@@ -395,7 +395,9 @@ class TracedNumber:
         return self.proxy.known()
 
     def __bool__(self) -> bool:
-        return bool(self.proxy if is_symbol(self.proxy) else self._known())
+        return bool(
+            self.proxy if is_symbol(self.proxy) else self._known() if self.proxy.python_type is bool else self != 0
+        )
 
     def __index__(self) -> int:
         return operator.index(self.proxy)

@@ -94,6 +94,17 @@ def test_rows_that_do_not_go_together():
     compare(f, field(24, 24), field(24, 24, seed=1), follows=False)
 
 
+def test_a_product_reuses_what_it_reads_for_all_rows_of_a_panel():
+    def f(a, b):
+        return (a / b) @ b
+
+    a, b = field(120, 120) + 3, field(120, 120, seed=1) + 3
+    jitted = tnp.jit(f)
+    assert_same(jitted(a, b), f(a, b), rtol=1e-10)
+    text = str(tnp.explain(jitted))
+    assert "by panels of rows" in text and "row j of the following" not in text, text
+
+
 def test_large_arrays_follow_by_themselves(monkeypatch):
     monkeypatch.undo()
 

@@ -395,9 +395,7 @@ class TracedNumber:
         return self.proxy.known()
 
     def __bool__(self) -> bool:
-        return bool(
-            self.proxy if is_symbol(self.proxy) else self._known() if self.proxy.python_type is bool else self != 0
-        )
+        return bool(self != 0 if self.proxy.python_type is float and not is_symbol(self.proxy) else self.proxy)
 
     def __index__(self) -> int:
         return operator.index(self.proxy)

@@ -15,7 +15,7 @@ from tnp.core import dtypes
 from tnp.executors.llvm import target
 from tnp.executors.llvm.loop_ir.dependence import meetings, touched
 from tnp.executors.llvm.loop_ir.functions import typical
-from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Reduce, Rows, Skewed, statements_of
+from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Panels, Reduce, Rows, Skewed, statements_of
 
 __all__ = ["bytes_of", "skew", "touched_by_both"]
 
@@ -48,9 +48,10 @@ def _together(first: Entry, second: Entry, number: int) -> Skewed | None:
 
 
 def _has_rows(nest: Nest | Rows) -> bool:
-    """Whether a nest has loops inside of its outermost one, which is parallel."""
+    """Whether a nest has loops inside of its outermost one, which is parallel. A product by panels has not: it reuses what it reads
+    for all rows of a panel."""
     statements = list(statements_of(nest))
-    if isinstance(statements[0], ORDERED) or not nest.loops:
+    if isinstance(statements[0], ORDERED) or not nest.loops or isinstance(nest, Panels):
         return False
     inner = len(nest.loops) > 1 or isinstance(nest, Rows)
     return inner and not any(isinstance(s, Reduce) and nest.loops[0] in s.over for s in statements)

@@ -15,7 +15,18 @@ from tnp.core import dtypes
 from tnp.executors.llvm import target
 from tnp.executors.llvm.loop_ir.dependence import meetings, touched
 from tnp.executors.llvm.loop_ir.functions import typical
-from tnp.executors.llvm.loop_ir.nodes import ORDERED, Buffer, Entry, Kernel, Nest, Panels, Reduce, Rows, Skewed, statements_of
+from tnp.executors.llvm.loop_ir.nodes import (
+    ORDERED,
+    Buffer,
+    Entry,
+    Kernel,
+    Nest,
+    Panels,
+    Reduce,
+    Rows,
+    Skewed,
+    statements_of,
+)
 
 __all__ = ["bytes_of", "skew", "touched_by_both"]
 

@@ -28,6 +28,7 @@ from tnp.executors.llvm import (
     loop_ir,
     lowering_rules,  # noqa: F401
     program,
+    searching,  # noqa: F401
     small_matrices,  # noqa: F401
     target,
     views,  # noqa: F401

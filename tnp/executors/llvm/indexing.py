@@ -30,7 +30,7 @@ from tnp.executors.llvm.graph import (
 )
 from tnp.executors.llvm.index import Index, Lookup
 
-__all__: list[str] = []
+__all__ = ["lookup"]
 
 Where = Callable[[Indices], Indices]
 
@@ -133,7 +133,7 @@ def _goes_through(update: Update, at: Indices, place: Indices) -> bool:
 # Positions that are values
 
 
-def _lookup(indices: Node, at: Indices, length: int) -> Index:
+def lookup(indices: Node, at: Indices, length: int) -> Index:
     """The element of an array of indices at ``at``, as a position along a dimension of that length."""
     known = _known(indices, at)
     if known is not None and _fits(known, -length, length):
@@ -249,19 +249,19 @@ def _take(lowering: Lowering, output: TensorProxy, a: Node, indices: Node, dim: 
     length, rank = a.shape[dim], len(indices.shape)
     _check_bounds(lowering, indices, length, lowest=-length)
     return lowering.view(
-        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at[dim : dim + rank], length), *at[dim + rank :]), [indices]
+        a, output.shape, lambda at: (*at[:dim], lookup(indices, at[dim : dim + rank], length), *at[dim + rank :]), [indices]
     )  # fmt: skip
 
 
 def _along(indices: Node, dim: int, length: int) -> Where:
     """Positions of which only that along ``dim`` is looked up."""
-    return lambda at: (*at[:dim], _lookup(indices, at, length), *at[dim + 1 :])
+    return lambda at: (*at[:dim], lookup(indices, at, length), *at[dim + 1 :])
 
 
 def _at_all(indices: Sequence[Node], lengths: Sequence[int]) -> Where:
     """Positions of which the first are looked up in an array each, all at one place."""
     rank = len(indices[0].shape)
-    return lambda at: (*(_lookup(i, at[:rank], n) for i, n in zip(indices, lengths)), *at[rank:])
+    return lambda at: (*(lookup(i, at[:rank], n) for i, n in zip(indices, lengths)), *at[rank:])
 
 
 @rule("gather")

@@ -146,33 +146,6 @@ def _sort(lowering: Lowering, output: TensorProxy, a: Node, dim: int, **_: Any) 
     return lowering.make("copy", a.shape, a.dtype, (lines,))
 
 
-def _is_short_search(bsym: BoundSymbol) -> bool:
-    a = bsym.args[0]
-    n = a.shape[0] if a.ndim == 1 else None  # torch has one for each row
-    return type(n) is int and 0 < n <= target.SEARCHED and a.dtype.kind in "iuf" and a.dtype.bits >= 16
-
-
-@rule("searchsorted", checker=_is_short_search)
-def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node, right: bool = False) -> Node:
-    """Of a few sorted elements, how many are less: comparisons are vectors, and a binary search jumps. An array that is not sorted, or
-    has a NaN, makes the kernel refuse its arguments."""
-    (n,) = a.shape
-    if n > 1:
-        first, second = (lowering.view(a, (n - 1,), lambda at, k=k: (at[0] + k,)) for k in (0, 1))
-        ascends = lowering.make("le", (n - 1,), dtypes.bool8, (first, second))
-    else:
-        ascends = lowering.make("eq", (n,), dtypes.bool8, (a, a))
-    lowering.refuse(lowering.make("logical_not", ascends.shape, dtypes.bool8, (ascends,)))
-    rank = len(values.shape)
-    shape = (*values.shape, n)
-    elements = lowering.view(a, shape, lambda at: at[rank:], repeats=True, whole=True)
-    spread = lowering.view(values, shape, lambda at: at[:rank], repeats=True, whole=True)
-    behind = lowering.make("gt" if right else "ge", shape, dtypes.bool8, (elements, spread))
-    before = lowering.make("logical_not", shape, dtypes.bool8, (behind,))
-    counted = lowering.make("convert_element_type", shape, dtypes.int64, (before,))
-    return lowering.reduce("sum", output.shape, dtypes.int64, counted, (rank,))
-
-
 # Reductions
 
 

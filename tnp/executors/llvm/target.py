@@ -59,7 +59,11 @@ SORTED_BY_INSERTION = 5
 #: elements of a line that a loop of the user's sorts itself
 MOST_SORTED = 1 << 12
 #: so many sorted elements are compared with what is looked for, one after the other
-SEARCHED = 64
+SEARCHED = 8
+#: so many are searched by halves at most, for at least one of so many elements
+MOST_SEARCHED, SEARCHED_FOR = 1 << 17, 16
+#: a loop of the user's searches so many for each element of an array without a branch
+SEARCHED_IN_STEPS = 1 << 12
 
 # Small matrices
 

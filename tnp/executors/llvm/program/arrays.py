@@ -367,6 +367,22 @@ def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool 
     return lines
 
 
+def _searched(p: Program, places: Any, key: Operand, n: int, right: bool) -> Operand:
+    """The same in as many steps as ``n`` elements may take, without a branch: a loop over many values is vectors then."""
+    code, dtype = p.code, places.dtype
+    first: Operand = ZERO
+    last: Operand = Int(n)
+    for _ in range(n.bit_length()):
+        middle = code.whole("lshr", code.whole("add", first, last), 1)
+        at = code.extreme("smin", middle, n - 1)
+        x = places.element(p, (whole_number(at, 0, n - 1),))
+        is_less = code.negated(_is_less(p, key, x, dtype)) if right else _is_less(p, x, key, dtype)
+        is_before = code.both(is_less, code.compare("slt", first, last))
+        first = code.select(is_before, code.whole("add", middle, 1), first, dtypes.int64)
+        last = code.select(is_before, last, middle, dtypes.int64)
+    return first
+
+
 @rule("searchsorted")
 def _searchsorted(p: Program, out: TensorProxy, a: Array, values: Array, right: bool = False) -> Array:
     """A binary search for each value, in NumPy's steps."""
@@ -378,6 +394,8 @@ def _searchsorted(p: Program, out: TensorProxy, a: Array, values: Array, right: 
 
     def compute(p: Program, elements: Sequence[Operand]) -> Operand:
         code, (key,) = p.code, elements
+        if values.shape and n.known is not None and 0 < n.known <= target.SEARCHED_IN_STEPS:
+            return _searched(p, places, key, n.known, right)
         low, high = p.cell(dtypes.int64), p.cell(dtypes.int64)
         code.set(low, ZERO)
         code.set(high, n)

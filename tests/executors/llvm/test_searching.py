@@ -1,0 +1,67 @@
+"""Native searches of many values in sorted arrays: by comparisons with all of few, and by halves."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.executors import llvm
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
+RNG = np.random.default_rng(0)
+
+
+def both(a, v):
+    return np.searchsorted(a, v), np.searchsorted(a, v, side="right")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint16"])
+@pytest.mark.parametrize("n", [1, 2, 8, 9, 15, 16, 17, 63, 64, 65, 1000])
+def test_lengths(n, dtype):
+    a = np.sort(RNG.integers(0, 3 * n, n)).astype(dtype)
+    v = np.concatenate([RNG.integers(0, 3 * n + 2, 200), a[:3], a[-3:]]).astype(dtype)
+    f = tnp.jit(both)
+    assert_same(f(a, v), both(a, v))
+    assert "executors: llvm 1\n" in str(tnp.explain(f))
+
+
+def test_special_values():
+    a = np.array([-np.inf, -1.0, -0.0, 0.0, 0.0, 2.0, 2.0, 5.0, 6.0, 7.0, np.inf])
+    v = np.array([np.nan, -np.inf, np.inf, -0.0, 0.0, 2.0, 1e300, -5.0] * 9)
+    assert_same(tnp.jit(both)(a, v), both(a, v))
+    assert_same(tnp.jit(both)(a, v.reshape(8, 9).T), both(a, v.reshape(8, 9).T))
+
+
+@pytest.mark.parametrize("wrong", ["not sorted", "a NaN"])
+def test_arrays_that_are_not_sorted_give_what_numpy_makes_of_them(wrong):
+    a = np.sort(RNG.random(50))
+    a[20] = 0.99 if wrong == "not sorted" else np.nan
+    v = RNG.random(300)
+    assert_same(tnp.jit(both)(a, v), both(a, v))
+
+
+def test_interpolation_and_classes_of_varying_lengths():
+    def f(x, xp, fp):
+        return np.interp(x, xp, fp) * 2, np.digitize(x, xp), np.interp(x, xp, fp, left=-1.0, right=7.0).sum()
+
+    jitted = tnp.jit(f)
+    for m in (300, 2, 17, 1000, 301):
+        x, xp, fp = RNG.random(m) * 1.2 - 0.1, np.sort(RNG.random(70)), RNG.random(70)
+        x[0] = xp[-1]
+        assert_same(jitted(x, xp, fp), f(x, xp, fp), rtol=1e-12)
+    assert tnp.cache_info(jitted).misses <= 3
+
+
+def test_arrays_of_values_in_loops():
+    def f(x, xp, tables):
+        out = np.empty((len(tables), len(x)))
+        for i in range(len(tables)):
+            out[i] = np.interp(x, xp, tables[i]) + np.searchsorted(xp, x + i, side="right")
+        return out
+
+    jitted = tnp.jit(f)
+    xp, tables = np.sort(RNG.random(30)), RNG.random((20, 30))
+    for m in (40, 57):
+        x = RNG.random(m) * 1.4 - 0.2
+        x[:2] = np.nan, xp[3]
+        assert_same(jitted(x, xp, tables), f(x, xp, tables), rtol=1e-12)

@@ -187,6 +187,8 @@ class NeedsEager(BaseException):
 
     #: whether nothing of the function may be compiled, and not only this statement
     whole = False
+    #: whether the statement is in a block that surely raises
+    is_raising = False
 
     def __init__(self, reason: str, location: UserLocation | None = None) -> None:
         self.reason = reason

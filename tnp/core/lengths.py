@@ -29,7 +29,7 @@ _OF_SOME = frozenset(prims.registry[row.name] for row in REDUCTIONS if row.neutr
 _OF_ANY_LENGTH = frozenset(
     (
         *(prims.registry[name] for row in REDUCTIONS for name in (row.name, row.scan) if name),
-        *(prims.var, prims.nonzero, prims.take, prims.transpose, prims.as_language, prims.clone),
+        *(prims.var, prims.nonzero, prims.take, prims.searchsorted, prims.transpose, prims.as_language, prims.clone),
     )
 )
 
@@ -45,11 +45,16 @@ def fits_surely(b: BoundSymbol) -> bool:
         return all((type(n) is int and n == 1) or sizes.equal(n, shape[d]) is True for n, d in zip(a.shape, dims))
     if operation is prims.squeeze:
         return all(type(b.args[0].shape[d]) is int for d in b.args[1])
-    if operation in _OF_ANY_LENGTH:
+    if operation in _OF_ANY_LENGTH or _is_of_known_sizes(b):
         return True
     if operation is prims.index_get:
         return _are_alike(b.args[1])
     return OpTags.ELEMENTWISE in b.sym.tags and _are_alike(b.flat_inputs)
+
+
+def _is_of_known_sizes(b: BoundSymbol) -> bool:
+    arrays = [p for p in (*b.flat_inputs, *b.flat_outputs) if isinstance(p, TensorProxy)]
+    return bool(arrays) and all(type(n) is int for p in arrays for n in p.shape)
 
 
 def _are_alike(values: Iterable[Any]) -> bool:

@@ -65,8 +65,21 @@ MAX_ITERATIONS_ASKED_FOR = 64
 PEELED = 3
 
 
+class _Raising:
+    """A block that surely raises: what tracing cannot go on with in it is marked so."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, where: Any) -> None:
+        if isinstance(error, NeedsEager):
+            error.is_raising = True
+
+
 class ControlFlow:
     """The hooks of control flow, of every rewritten function."""
+
+    raising = _Raising()
 
     BREAK = BREAK
     CONTINUE = CONTINUE

@@ -33,6 +33,7 @@ from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_o
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, symbols
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
@@ -82,8 +83,9 @@ class Branch(Trial):
             code = side() if side is not None else None
         except Failure:
             raise
-        except Exception:
-            self.raising = side
+        except (Exception, NeedsEager) as error:
+            if not isinstance(error, NeedsEager) or error.is_raising:
+                self.raising = side
             raise
         if code is None and self.rest is not None:
             code = self.rest()

@@ -45,6 +45,7 @@ from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
+from tnp.capture.rewrite.raising import mark_what_raises
 from tnp.capture.rewrite.scopes import Names, only_assigned
 from tnp.runtime import disk_cache, locks
 
@@ -542,6 +543,7 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
         return_what_is_raised(node, RUNTIME)
         hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
+        mark_what_raises(node, RUNTIME)
     return compiled(node, f, (RUNTIME,))
 
 

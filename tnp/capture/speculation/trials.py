@@ -109,6 +109,13 @@ class ConditionalExit:
         self.how = how
 
 
+def _text(error: Exception) -> str:
+    try:
+        return repr(error)
+    except NeedsEager:  # it has traced values
+        return f"a {type(error).__name__}"
+
+
 class Failure(Exception):
     """A loop or branch that is no operation, and why. ``settles``: after another iteration it may be."""
 
@@ -225,7 +232,7 @@ class Trial:
                 if self._carry_assigned(region):
                     continue
                 self.tracer.unbound_reads += isinstance(error, NameError)
-                raise Failure(f"tracing it raised {error!r}") from None
+                raise Failure(f"tracing it raised {_text(error)}") from None
             except BaseException:
                 region.undo()
                 raise

@@ -122,7 +122,11 @@ class LLVMExecutor(FusionExecutor):
             return Fused(loop.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
             (first, *others) = region.bound_symbols
-            if not others and loop_ir.kind_of(first) is not True:
+            if (
+                not others
+                and loop_ir.kind_of(first) is not True
+                and not any(p.sym is prims.searchsorted for p in _prims(first))
+            ):
                 return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
         try:

@@ -22,10 +22,9 @@ def _is_searched(bsym: BoundSymbol) -> bool:
     n = a.shape[0] if a.ndim == 1 else None  # torch has one for each row
     if type(n) is not int or not 0 < n <= target.MOST_SEARCHED or a.dtype.kind not in "iuf" or a.dtype.bits < 16:
         return False
-    many = (
-        math.prod(values.shape) if all(type(m) is int for m in values.shape) else target.SEARCHED_FOR * target.SEARCHED
-    )
-    return n <= target.SEARCHED or n <= target.SEARCHED_FOR * many
+    if any(type(m) is not int for m in values.shape):
+        return n <= target.SEARCHED_FOR_UNKNOWN
+    return n <= target.SEARCHED_FOR_ONE * max(math.prod(values.shape), target.SEARCHED_FOR_ONE)
 
 
 @rule("searchsorted", checker=_is_searched)

@@ -60,8 +60,9 @@ SORTED_BY_INSERTION = 5
 MOST_SORTED = 1 << 12
 #: so many sorted elements are compared with what is looked for, one after the other
 SEARCHED = 8
-#: so many are searched by halves at most, for at least one of so many elements
-MOST_SEARCHED, SEARCHED_FOR = 1 << 17, 16
+#: so many are searched by halves at most: all are looked at, whether they are sorted. Of these, so many for each value, but no less
+#: than for so many values, or for a number of values that is not known
+MOST_SEARCHED, SEARCHED_FOR_ONE, SEARCHED_FOR_UNKNOWN = 1 << 17, 32, 1 << 14
 #: a loop of the user's searches so many for each element of an array without a branch
 SEARCHED_IN_STEPS = 1 << 12
 

@@ -1,0 +1,104 @@
+"""Branches that surely raise: whatever they compute for the error, the program is one, and a call that takes them raises eagerly."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.eager_checks import outcome
+from tnp.testing import assert_same
+
+
+class Limits:
+    def __init__(self, low):
+        self.low = low
+        self.checked = 0
+
+    def check(self, x):
+        below = x < self.low
+        if below.any():
+            raise ValueError(f"{x[below]} of {len(x)} below {self.low:.2f}, first {x[below][0]:.3f}")
+
+
+def message(x, limits):
+    if (x > 2).any():
+        raise ValueError(f"too large: {x.max():.3f} in {x}")
+    return np.sqrt(abs(x)) * 2
+
+
+def statements_before(x, limits):
+    bad = np.isnan(x) | (x > 2)
+    if bad.any():
+        where = np.flatnonzero(bad)
+        text = ", ".join(str(i) for i in where)
+        raise IndexError("bad elements: " + text) from None
+    return x - x.mean()
+
+
+def of_a_method(x, limits):
+    limits.check(x)
+    return x * 2
+
+
+def after_a_store(x, limits):
+    x[0] = 0.5
+    limits.checked += 1
+    if x.max() > 2:
+        raise ValueError(f"largest: {x.max()}", x)
+    return x.sum()
+
+
+def caught(x, limits):
+    try:
+        limits.check(x)
+    except ValueError as error:
+        return str(error)
+    return x + 1
+
+
+def alternatives(x, limits):
+    if len(x) > 1000:
+        return x - 1
+    elif x.min() < -0.5:
+        raise RuntimeError(repr(x))
+    else:
+        x = x * 3
+    if x.max() > 6:
+        raise LookupError(*x[:2])
+    return x
+
+
+def with_a_loop(x, limits):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] > 2:
+            raise ValueError(f"item {i} is {x[i]}")
+        total += x[i]
+    return total
+
+
+FUNCTIONS = [message, statements_before, of_a_method, after_a_store, caught, alternatives, with_a_loop]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_results_and_errors(f):
+    jitted = tnp.jit(f)
+    fine = [np.random.default_rng(k).random(40) + 0.01 * k for k in range(4)]
+    bad = [x.copy() for x in fine]
+    for k, x in enumerate(bad):
+        x[7 + k] = (3.0, -1.0)[k % 2]
+    for x in (*fine[:2], *bad, *fine[2:]):
+        mine, eagers = (copy.deepcopy((x, Limits(-0.2))) for _ in range(2))
+        assert_same(outcome(jitted, mine)[0], outcome(f, eagers)[0], rtol=1e-12)
+        assert_same((mine[0], vars(mine[1])), (eagers[0], vars(eagers[1])), what="arguments")
+
+
+@pytest.mark.parametrize("f", [message, statements_before, of_a_method, alternatives], ids=lambda f: f.__name__)
+def test_one_program_for_all_values_that_raise_nothing(f):
+    jitted = tnp.jit(f)
+    for k in range(4):
+        jitted(np.random.default_rng(k).random(40) + 0.01 * k, Limits(-0.2))
+    assert tnp.cache_info(jitted).misses == 1
+    assert "for the value" not in str(tnp.explain(jitted))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
@@ -154,7 +154,20 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
-    return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, reversed(kept))
+    kept = _without_idle_errstates(reversed(kept))
+    return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, kept)
+
+
+def _without_idle_errstates(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
+    """Without each ``with np.errstate(...)`` in which nothing runs: fused operations report no errors, and stand elsewhere."""
+    kept: list[BoundSymbol] = []
+    for b in bsyms:
+        entered = kept[-1] if kept and kept[-1].has_tag_inside(OpTags.ENTERS_ERRSTATE) else None
+        if entered and b.has_tag_inside(OpTags.EXITS_ERRSTATE) and b.flat_inputs == entered.flat_outputs:
+            kept.pop()
+        else:
+            kept.append(b)
+    return kept
 
 
 def _raises_for(bsym: BoundSymbol, names: Container[str]) -> bool:

@@ -25,6 +25,7 @@ from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
 from tnp.transforms.licm import licm
 from tnp.transforms.masks import masked_values
+from tnp.transforms.no_elements import without_elements
 from tnp.transforms.unroll_and_jam import unroll_and_jam
 
 __all__ = ["Backend", "compile_trace"]
@@ -74,6 +75,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Library calls of iterations", lambda t: batch_calls(t, backend.executors)),
         ("Products of iterations", lambda t: batch_matvec(t, backend.executors)),
         ("Sizes", define_sizes),
+        ("Arrays without elements", without_elements),
         ("Dead Code Elimination", dead_code),
         ("Loop-invariant code motion", licm),
         ("Common Subexpression Elimination", lambda t: common_subexpressions(without_aliases(t))),

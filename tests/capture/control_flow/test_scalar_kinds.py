@@ -199,3 +199,12 @@ def test_values_of_either_kind_beside_scalars_and_in_lists():
     for h in (f, g):
         jitted = check(h, *calls)
         assert tnp.cache_info(jitted).misses == 1
+
+
+def test_scalar_types_make_the_same_of_either_kind():
+    def f(x):
+        y = 0 if np.isnan(x[0]) else x[0] * 2
+        return np.float64(y) + 1, np.float32(y), np.int64(y), np.complex128(y)
+
+    jitted = check(f, floats(1.0), floats(np.nan), floats(-2.0))
+    assert tnp.cache_info(jitted).misses == 1

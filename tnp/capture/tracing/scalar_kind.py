@@ -273,9 +273,11 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
 
 
 def as_operands(
-    is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+    is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a function with those of either kind as operands: to a ufunc both kinds are alike."""
+    if function == CONVERSION:
+        return tuple(a.scalar if type(a) is TracedEither else a for a in args), kwargs
     dtypes = [a.dtype for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
     kinds = (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray)
     plain = all(type(a) in kinds or isinstance(a, np.generic) for a in args)
@@ -287,6 +289,8 @@ def as_operands(
     return tuple(operands), settled
 
 
+#: the call of a NumPy scalar type (``np.float64(x)``), which makes the same of a number and of a scalar equal to it
+CONVERSION = "tnp.scalar_of"
 #: functions that make an array of a list; they give a Python number the dtype of its scalar
 OF_LISTS = frozenset(("numpy.array", "numpy.asarray", "numpy.asanyarray"))
 _DEFAULT = {float: "float64", int: "int64", bool: "bool"}

@@ -12,7 +12,7 @@ from typing import Any
 from tnp.core.elementwise_table import ROWS
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.scalars.elementary import call
-from tnp.executors.llvm.scalars.elementary.powers import sum_of_squares
+from tnp.executors.llvm.scalars.elementary.powers import SHORT, short_power, sum_of_squares
 from tnp.executors.llvm.scalars.fmod import fmod
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, known_float, select
 from tnp.executors.llvm.scalars.special import SPECIAL
@@ -96,8 +96,11 @@ _EXPONENTS: dict[float | None, Callable[[Register], Register]] = {
 
 
 def _power(a: Register, b: Register) -> Register:
-    rule = _EXPONENTS.get(known_float(b.text))
-    return call("pow", a, b) if rule is None else rule(a)
+    exponent = known_float(b.text)
+    rule = _EXPONENTS.get(exponent)
+    if rule is not None:
+        return rule(a)
+    return short_power(a, exponent) if exponent in SHORT else call("pow", a, b)
 
 
 FLOATS: dict[str, Callable[..., Any]] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from tnp.core import dtypes
 from tnp.executors.llvm.scalars.elementary import coefficients
@@ -31,7 +32,7 @@ from tnp.executors.llvm.scalars.elementary.exponentials import exp2_of_parts
 from tnp.executors.llvm.scalars.elementary.logarithms import as_number, split
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
 
-__all__ = ["cbrt", "hypot", "power", "sum_of_squares"]
+__all__ = ["SHORT", "cbrt", "hypot", "power", "short_power", "sum_of_squares"]
 
 _DOUBLE = FORMATS[dtypes.float64]
 
@@ -68,6 +69,56 @@ def _of_double(a: Register, b: Register) -> Register:
     high = clamped(high, -1080.0, 1025.0)
     n, bits = nearest_integer(high, 1.0, 2 * f.bias)
     return exp2_of_parts((high - n) + low, bits)
+
+
+def short_power(a: Register, exponent: float) -> Register:
+    """``a**exponent`` of a small multiple of a half, by products and a root: of two parts each for float64."""
+    if a.dtype is not dtypes.float64:
+        result = _product(a.to_float(dtypes.float64), exponent).to_float(a.dtype)
+    else:
+        made = _product(_Parts(a, a.lift(0.0)), exponent)
+        total = made.high + made.low
+        result = select(total.isnan(), made.high, total)  # the rest of an infinity is NaN
+    return select(a == -math.inf, math.inf, result + 0.0) if exponent % 1 else result
+
+
+def _product(base: Any, exponent: float) -> Any:
+    whole, half = divmod(abs(exponent), 1.0)
+    base = 1.0 / base if exponent < 0 else base
+    made = None if not half else base.root() if isinstance(base, _Parts) else intrinsic("sqrt", base)
+    count = int(whole)
+    while True:
+        if count % 2:
+            made = base if made is None else made * base
+        count //= 2
+        if not count:
+            return made
+        base = base * base
+
+
+class _Parts:
+    """A float64 in two parts, the lower of which is what rounding took off the higher."""
+
+    def __init__(self, high: Register, low: Register) -> None:
+        self.high, self.low = high, low
+
+    def __mul__(self, other: _Parts) -> _Parts:
+        high, rest = product_with_rest(self.high, other.high)
+        return _Parts(high, multiply_add(self.high, other.low, multiply_add(self.low, other.high, rest)))
+
+    def __rtruediv__(self, one: float) -> _Parts:
+        high = one / self.high
+        product, rest = product_with_rest(high, self.high)
+        return _Parts(high, (((one - product) - rest) - high * self.low) * high)
+
+    def root(self) -> _Parts:
+        high = intrinsic("sqrt", self.high)
+        square, rest = product_with_rest(high, high)
+        return _Parts(high, (((self.high - square) - rest) + self.low) / (high + high))
+
+
+#: exponents for which that takes less time than a power
+SHORT = frozenset((*range(4, 17), *range(-16, -1), 1.5, 2.5, 3.5))
 
 
 def _limits(a: Register, log: Register) -> Register:

@@ -208,3 +208,45 @@ def test_scalar_types_make_the_same_of_either_kind():
 
     jitted = check(f, floats(1.0), floats(np.nan), floats(-2.0))
     assert tnp.cache_info(jitted).misses == 1
+
+
+def test_functions_that_take_either_kind_alike():
+    def f(x):
+        r = 0.0 if x[0] > 1 else x[0]
+        made = (
+            np.asarray(r),
+            np.full(3, r),
+            np.where(x > 1, r, x),
+            np.clip(x, r, 2),
+            np.stack([r, x[1]]),
+            np.mean([r, x[1]]),
+        )
+        return *made, np.isclose(r, x), np.array([r, 1])
+
+    def g(x):
+        r = 0 if x[0] > 1 else x[0]
+        return np.sqrt(r), np.isnan(r), np.exp(r) * x
+
+    for h in (f, g):
+        jitted = check(h, floats(0.5, 1.0), floats(2.0, 1.0), floats(0.25, 3.0))
+        assert tnp.cache_info(jitted).misses == 1
+
+
+def test_functions_that_do_not_take_either_kind_alike():
+    def f(x):
+        r = 0 if x[0] > 1 else x[0]
+        return np.abs(r), np.asarray(r), np.negative(r), np.full(2, r)
+
+    def g(x):
+        r = np.nan if x[0] > 1 else x[0]
+        return np.array(r, dtype=np.float32), np.real(r), np.asarray(r, np.int64)
+
+    def h(x, y):
+        r = 0.5 if x[0] > 1 else x[0]
+        return np.where(y > 0, r, y), np.append(y, r), y * r
+
+    check(f, floats(0.5), floats(2.0))
+    check(g, floats(0.5), floats(1.0))
+    check(h, *(lambda v=v: (np.array([v]), np.ones(3, np.float32)) for v in (0.5, 2.0)))
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        tnp.jit(g)(np.array([2.0]))

@@ -257,6 +257,8 @@ def operate(method: str, *args: Any) -> Any:
 def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
     """Whether an operator on numbers of either kind, and Python numbers, gives the same value whatever they are."""
     types = [a.python_type if type(a) is TracedEither else _kinds_of(a)[1] for a in args]
+    if method in _COMPARISONS and set(types) == {int} and all(_is_small_integer(a) for a in args):
+        return True
     exact = all(
         t is float or (t is int and (type(a) is TracedEither or _fits(a, (np.dtype(float), int))))
         for t, a in zip(types, args)
@@ -272,27 +274,74 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
     return float in types and method in ("add", "sub", "mul")
 
 
+def _is_small_integer(x: Any) -> bool:
+    """Whether an integer has 64 bits of its own, or is known to fit them."""
+    return bool(x.scalar.dtype == np.int64) if type(x) is TracedEither else _fits(x, (np.dtype(np.int64), int))
+
+
 def as_operands(
-    is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
+    ufunc: np.ufunc | None, args: tuple[Any, ...], kwargs: dict[str, Any], function: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a function with those of either kind as operands: to a ufunc both kinds are alike."""
+    """The arguments of a function with those of either kind as operands: as scalars where the function takes both kinds alike."""
     if function == CONVERSION:
         return tuple(a.scalar if type(a) is TracedEither else a for a in args), kwargs
-    dtypes = [a.dtype for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
+    beside = [x for a in (*args, *kwargs.values()) for x in (a if type(a) in (list, tuple) else (a,))]
+    dtypes = [a.dtype for a in beside if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
     kinds = (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray)
-    plain = all(type(a) in kinds or isinstance(a, np.generic) for a in args)
-    alike = is_ufunc and plain and not any(type(a) is TracedEither for a in kwargs.values())
-    if any(type(a) is TracedEither and a.python_type is not float for a in args) and not dtypes:
-        alike = False
-    settled = {k: v.settled() if type(v) is TracedEither else v for k, v in kwargs.items()}
-    operands = ((a.beside(*dtypes) if alike else a.settled()) if type(a) is TracedEither else a for a in args)
-    return tuple(operands), settled
+    if ufunc is not None:
+        alike = all(type(a) in kinds or isinstance(a, np.generic) for a in args)
+        alike = alike and not any(type(a) is TracedEither for a in kwargs.values())
+        if any(type(a) is TracedEither and a.python_type is not float for a in args) and not dtypes:
+            alike = alike and len(args) == 1 and _makes_alike(ufunc, *args)
+    else:
+        alike = function in _ALIKE and all(_has_own_dtype(a) for a in beside if type(a) is TracedEither)
+        alike = (
+            alike and "dtype" not in kwargs and len(args) <= _ALIKE[function]
+        )  # an integer is made of a scalar that is NaN, and of no float
+
+    def operand(a: Any) -> Any:
+        return a if type(a) is not TracedEither else a.beside(*dtypes) if alike else a.settled()
+
+    return tuple(map(operand, args)), {k: operand(a) for k, a in kwargs.items()}
 
 
+def _makes_alike(ufunc: np.ufunc, x: TracedEither) -> bool:
+    """Whether a ufunc makes the same dtype of a Python number and of the scalar."""
+    made = [ufunc.resolve_dtypes((d, None))[-1] for d in (np.dtype(x.python_type), x.scalar.dtype)]
+    return made[0] == made[1]
+
+
+def _has_own_dtype(x: TracedEither) -> bool:
+    """Whether the scalar has the dtype that NumPy gives the number."""
+    return bool(x.scalar.dtype.name == _DEFAULT[x.python_type])
+
+
+#: functions that make an array of each operand, or a scalar of all, and how many arguments they have before a dtype
+_ALIKE = {
+    **{f"numpy.{name}": 1 for name in ("array", "asanyarray", "asarray", "atleast_1d", "atleast_2d", "max", "mean", "median", "min", "std", "sum")},
+    **{f"numpy.{name}": 2 for name in ("append", "array_equal", "dot", "full", "full_like", "isclose", "allclose", "outer", "searchsorted", "digitize")},
+    **{f"numpy.{name}": 3 for name in ("clip", "interp", "nan_to_num", "where")},
+}  # fmt: skip
 #: the call of a NumPy scalar type (``np.float64(x)``), which makes the same of a number and of a scalar equal to it
 CONVERSION = "tnp.scalar_of"
 #: functions that make an array of a list; they give a Python number the dtype of its scalar
-OF_LISTS = frozenset(("numpy.array", "numpy.asarray", "numpy.asanyarray"))
+OF_LISTS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array",
+        "asanyarray",
+        "asarray",
+        "hstack",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "stack",
+        "std",
+        "sum",
+        "vstack",
+    )
+)
 _DEFAULT = {float: "float64", int: "int64", bool: "bool"}
 
 

@@ -251,7 +251,8 @@ class Tracer:
             args = tuple(array_of(settled(a)) for a in args)
             kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
-            args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs, symbol.id)
+            ufunc = info.function if info is not None and library.is_ufunc(info) else None
+            args, kwargs = scalar_kind.as_operands(ufunc, args, kwargs, symbol.id)
         if args and type(args[0]) in (list, tuple) and symbol.id in scalar_kind.OF_LISTS:
             args = scalar_kind.as_items(args[0]), *args[1:]
         if library.has_out(info, args, kwargs):

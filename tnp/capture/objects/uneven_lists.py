@@ -70,7 +70,7 @@ class LeftList:
         self._inputs.prologue.guard(f"len({source.expression}) > 0", f"{source.description} has some")
         return True
 
-    def iterate(self, of: Foreign) -> Any:
+    def iterate(self, of: Foreign, *args: Any) -> Any:
         """``iter(items)``: Python iterates over them."""
         return NotImplemented
 

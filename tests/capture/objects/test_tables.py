@@ -90,3 +90,19 @@ def test_rows_that_are_arguments_too():
         for row in (table[3], table[4]):
             assert_same(jitted(table, row, X), f(other, other[3 if row is table[3] else 4], X))
         assert_same(table, other)
+
+
+def test_methods_of_long_lists_are_pythons():
+    def rows(x):
+        path = [(0, 0)]
+        while len(path) < 90:
+            path.append((len(path), int(x[len(path)] * 10)))
+        path.reverse()
+        return np.array(path) * 2, (3, 4) in path
+
+    def reversed_points(points, p):
+        points.reverse()
+        return points[0], p in points, points.count(p)
+
+    check(rows, (np.arange(100.0),), (np.arange(120.0),))
+    check(reversed_points, *(([(k, 2.0) for k in range(n)], (5, 2.0)) for n in (80, 90, 600)))

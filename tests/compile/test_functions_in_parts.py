@@ -1,6 +1,7 @@
 """Functions of all kinds that are called by what Python runs: they do what they do eagerly."""
 
 import contextlib
+import ctypes
 import functools
 
 import numpy as np
@@ -281,3 +282,18 @@ def test_a_class_of_scipy_s_with_code_in_c_that_refuses_what_is_traced():
     jitted = tnp.jit(Solver.trajectory)
     for _ in range(3):
         assert_same(jitted(Solver(decay), np.ones(2), 0.5, 4), Solver(decay).trajectory(np.ones(2), 0.5, 4))
+
+
+def test_pointers_to_arrays_for_code_in_c():
+    move = ctypes.memmove
+
+    def f(x):
+        y = np.sort(x) * 2
+        move(y.ctypes.data_as(ctypes.c_void_p), x.ctypes.data_as(ctypes.c_void_p), 16)
+        return y + x.sum(), y.ctypes.shape[0]
+
+    jitted = tnp.jit(f)
+    with not_compiled_whole():
+        for n in (5, 6, 7):
+            x = np.arange(float(n))[::-1].copy()
+            assert_same(jitted(x), f(x))

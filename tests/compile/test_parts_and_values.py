@@ -111,3 +111,28 @@ def test_whether_a_program_has_native_loops():
         jitted(np.linspace(0.0, 1.0, 50))
         (entry,) = jitted._entries
         assert entry.has_loops() == has_loops
+
+
+def test_arrays_that_are_resized_in_place():
+    """Python does it; who refers to the array counts only where NumPy asks."""
+
+    def grown(x):
+        a = np.zeros(0)
+        b = a
+        for k in range(5):
+            a.resize(a.size + 1, refcheck=False)
+            a[k] = x[k:].sum() * np.sin(x[k])
+        return a, b is a, b.size, (x * a.sum()).cumsum()
+
+    def given(x):
+        y = np.sin(x) * 2
+        x.resize((2, x.size), refcheck=False)
+        return y + x, y[:3]
+
+    for f in (grown, given):
+        jitted = tnp.jit(f)
+        for n in (8, 9, 10):
+            mine, theirs = np.arange(n) * 1.0, np.arange(n) * 1.0
+            assert_same(jitted(mine), f(theirs))
+            assert_same(mine, theirs)
+        assert "in parts" in str(tnp.explain(jitted))

@@ -211,3 +211,23 @@ def test_halves_of_equal_length():
                 assert str(caught.value) == str(error)
             else:
                 assert_same(jitted(x), expected)
+
+
+def test_results_of_loops_that_are_stored_after_a_check():
+    """The kernel that stores them has the caller's array as an input that no operation reads."""
+
+    def f(x, s):
+        for k in range(len(x) - 2, -1, -1):
+            x[k + 1] = x[k] + s
+        x[0] = s * 2
+        if not x[1] > 0:
+            raise ValueError("negative")
+        return x.sum()
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (64, 100, 120, 7):
+        x, y = np.ones(n), np.ones(n)
+        assert_same(jitted(x, 5.0), f(y, 5.0))
+        assert_same(x, y)
+    with pytest.raises(ValueError, match="negative"):
+        jitted(-np.ones(9), -5.0)

@@ -310,6 +310,9 @@ def test_a_triangle_has_a_size_that_is_no_integer():
 
     with pytest.warns(tnp.EagerFallbackWarning, match="is no integer"):
         assert_same(tnp.jit(f)(np.array(3, np.float16)), np.tri(3))
+    for n in (np.float32(2.5), np.complex64(2)):
+        with pytest.warns((tnp.EagerFallbackWarning, np.exceptions.ComplexWarning)):
+            assert_same(tnp.jit(lambda x, n=n: np.tri(n) * x)(2.0), np.tri(n) * 2.0)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.7, -1.7, [1.0, 2], np.float64(2.9)])

@@ -67,6 +67,7 @@ _IMPURE_PARTS = (
     "scipy.datasets",
     "numpy.lib.format",
     "numpy.lib._datasource",
+    "numpy._core._internal",
     "numpy._core._multiarray_tests",
     "numpy._core.overrides",
     "numpy.ctypeslib",

@@ -59,6 +59,7 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
         varying.late.clear()
         varying.growing.clear()
         varying.large.clear()
+        varying.larger.clear()
         try:
             return trace_it()
         except ReadsVarying as read:
@@ -70,6 +71,7 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
             if isinstance(error, NeedsEager):
                 text = str(error)
                 names = varying.late - {name for name in varying.large if name not in text}
+                names -= varying.larger if prologue.may_leave else set()
             if not names:
                 raise
             for name in names:

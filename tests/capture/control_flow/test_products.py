@@ -129,3 +129,67 @@ def test_what_python_iterates_over():
 
     x = np.arange(3.0)
     assert_same(tnp.jit(f)(x), f(x))
+
+
+LISTS = {
+    "product": lambda x, y: np.array(list(itertools.product(x, y))),
+    "display": lambda x, y: np.array([*itertools.product(x, y)]) * 2,
+    "of arrays": lambda x, y: np.array(list(itertools.combinations(x, 2))).reshape(-1, 2).sum(axis=1),
+    "of positions": lambda x, y: np.array(list(itertools.product(range(len(x)), range(len(y))))),
+    "repeated": lambda x, y: np.array(list(itertools.combinations_with_replacement(y, 2))) @ np.ones(2),
+    "of rows": lambda x, y: [a * b for a, b in list(itertools.product(np.outer(x, y), y[:2]))],
+    "counted": lambda x, y: len(list(itertools.product(x, y))) * y,
+    "indices": lambda x, y: np.array(list(np.ndindex(len(x), len(y)))),
+}
+
+
+def of_pairs(x, y):
+    pairs = list(itertools.combinations(range(len(x)), 2))
+    found = np.zeros(len(pairs))
+    for k, (i, j) in enumerate(pairs):
+        found[k] = x[i] * x[j]
+    return found, pairs[-1:], pairs[:0]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("f", [*LISTS.values(), of_pairs], ids=[*LISTS, "of_pairs"])
+def test_lists_of_their_items(f):
+    jitted = tnp.jit(f)
+    for n in (3, 40, 50, 60, 0, 1):
+        x, y = np.random.default_rng(n).random(n), np.arange(n // 4 + 2.0)
+        assert_same(jitted(x, y), f(x, y), rtol=1e-12)
+
+
+def test_lists_of_the_items_of_many_are_not_written_out():
+    def f(x, y):
+        return np.array(list(itertools.product(x, y)))
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (300, 400, 500):
+        x, y = np.random.default_rng(n).random(n), np.arange(40.0)
+        assert_same(jitted(x, y), f(x, y))
+    assert tnp.cache_info(jitted).misses == 2
+    assert len(str(tnp.explain(jitted))) < 5_000
+
+
+def test_few_items_are_known():
+    names = "abcdef"
+
+    def f(x):
+        pairs = list(itertools.combinations(range(4), 2))
+        return [names[i] + names[j] for i, j in pairs], x * len(pairs), sorted(pairs, reverse=True)
+
+    jitted = tnp.jit(f, strict=True)
+    assert_same(jitted(np.ones(3)), f(np.ones(3)))
+
+
+def test_a_function_called_list_or_product():
+    def product(x, y):
+        return x * y
+
+    def f(x, list):
+        return list(product(x, 2.0)), [*product(x, 3.0)]
+
+    x = np.arange(3.0)
+    for function in (sum, tuple, np.cumsum):
+        assert_same(tnp.jit(f)(x, function), f(x, function))

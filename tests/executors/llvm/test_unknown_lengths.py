@@ -195,3 +195,19 @@ def test_one_selection_written_twice_has_two_lengths():
 
     x, k, w = np.array([0.1, 1, -1, 0.4]), np.arange(4), np.arange(12.0).reshape(4, 3)
     assert_same(tnp.jit(f, strict=True)(x, k.copy(), w), f(x, k, w))
+
+
+@pytest.mark.parametrize("kept", range(4))
+def test_partial_results_of_few_rows(kept):
+    """Each row continues the one before it; there may be one alone."""
+
+    def f(x, y):
+        chosen = x[y > 0]
+        return np.cumsum(chosen, axis=0), np.cumprod(chosen * 2, axis=0), np.maximum.accumulate(chosen, axis=0)
+
+    x, y = np.arange(24.0).reshape(6, 4), np.zeros(6)
+    y[:kept] = 1
+    jitted = tnp.jit(f)
+    assert_same(jitted(x, y), f(x, y))
+    y[:] = np.arange(6.0)
+    assert_same(jitted(x, y), f(x, y))

@@ -31,6 +31,7 @@ from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import release, shadow
+from tnp.capture.objects.tables import is_table
 from tnp.capture.objects.uneven_lists import is_uneven
 from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
@@ -361,10 +362,8 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
             varying = self.prologue.varying
-            name = source.description
-            is_late = type(value) is dict and varying.has_many_keys(name, value)
-            is_late = is_late or (type(value) is dict and varying.is_read_by_key(name, value))
-            is_late = is_late or (type(value) is dict and varying.is_large(name, value))
+            asked = (varying.has_many_keys, varying.is_read_by_key, varying.is_large)
+            is_late = type(value) is dict and any(ask(source.description, value) for ask in asked)
             return self.lift_foreign(value, source) if is_late else self._lift_dict(value, source)
         if type(value) is list:
             late: Any = lift_long_list(self, value, source)
@@ -377,6 +376,8 @@ class Inputs:
                 self._by_identity[id(value)] = (value, late, e)
                 self.containers.append(LiftedContainer(late, [], source, list, value, type(late) is GrowingList))
                 return late
+        if self.prologue.may_leave and is_table(value, source.description, self.prologue.varying):
+            return self.lift_foreign(value, source)
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
             f"{source.description} is a {type(value).__name__} of {len(value)}",

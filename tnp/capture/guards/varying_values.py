@@ -34,6 +34,8 @@ __all__ = [
 KEYS = 4
 #: a dict with more values, nested ones counted, is guarded only by the items that a program reads
 LARGE = 100
+#: what Python reads of a dict or a table that has as many items, if the program may not, does not make each item an input
+LARGER = 1000
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
 #: by the ``id`` of an array: it, and its dimensions that were marked
@@ -141,6 +143,8 @@ class VaryingValues:
         self.late: set[str] = set()
         #: of these, the dicts that have not varied, and are large
         self.large: set[str] = set()
+        #: of these, the dicts of which Python does what the program may not do, since they are too large for each item to be an input
+        self.larger: set[str] = set()
         #: the lists that it appends to, and does not read
         self.growing: set[str] = set()
         #: the lists, by where the program makes them, of which only the running program knows the length
@@ -207,6 +211,12 @@ class VaryingValues:
             self.growing.add(name)
         return found
 
+    def has_other_length(self, name: str, length: int) -> bool:
+        """Whether a list, which is called ``name``, had another length in a call before; notes its length."""
+        if self._first.setdefault((list, name), length) != length:
+            self._have_varied.add((list, name))
+        return (list, name) in self._have_varied
+
     def is_any_text(self, name: str, value: str, varies: bool = False) -> bool:
         """Whether a string, which is called ``name``, stands for any other in the present trace; notes its value. One that ``varies`` is made of
         what did."""
@@ -246,6 +256,8 @@ class VaryingValues:
             return False
         self.late.add(name)
         self.large.add(name)
+        if len(found) >= LARGER:
+            self.larger.add(name)
         return True
 
     def is_fresh(self, name: str, f: types.FunctionType) -> bool:

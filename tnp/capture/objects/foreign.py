@@ -86,10 +86,15 @@ def source_of(x: Foreign) -> Source:
 def refuse(x: Foreign, what: str) -> NoReturn:
     """Raises :class:`NeedsEager` for a use of a foreign value."""
     value, description = real_value(x), source_of(x).description
-    if type(value) is str or (type(value) is dict and is_read(x) and value is not sys.modules):
+    if type(value) is str:
         raise ReadsVarying(description)
-    if type(value) is list:
-        raise NeedsEager(f"it {what} {description}, a list of {len(value)} arrays of several lengths")
+    if type(value) is dict and is_read(x) and value is not sys.modules:
+        if not object.__getattribute__(x, "_tnp_reader").is_left(x):
+            raise ReadsVarying(description)
+        raise NeedsEager(f"it {what} {description}, a dict of {len(value)} items")
+    if type(value) in (list, tuple):
+        items = "arrays of several lengths" if isinstance(value[0], np.ndarray) else "rows"
+        raise NeedsEager(f"it {what} {description}, a {type(value).__name__} of {len(value)} {items}")
     if isinstance(value, (np.ndarray, np.generic)):
         raise NeedsEager(
             f"it {what} {description}, a {type(value).__name__} of {value.dtype}, which tnp does not compile "

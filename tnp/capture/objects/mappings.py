@@ -48,7 +48,7 @@ def is_read_as_dict(value: Any) -> bool:
 def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | LeftList | None:
     """What reads a foreign value for a program with these inputs; ``None`` if it may not be read. A plain dict is foreign if its keys vary or it is large;
     one that remembers, which is no argument, is Python's alone."""
-    if type(value) is list:
+    if type(value) in (list, tuple):
         return LeftList(inputs)
     is_large = source.description in inputs.prologue.varying.large
     is_plain = type(value) is dict and (is_large or is_of_call(source.description))
@@ -74,6 +74,10 @@ class MappingReader:
         self._inputs = inputs
         #: what was read, by the function that reads it and the key
         self._read: dict[Any, Any] = {}
+
+    def is_left(self, of: Foreign) -> bool:
+        """Whether Python does what the program may not do with a plain dict: one that is too large for each item to be an input."""
+        return source_of(of).description in self._inputs.prologue.varying.larger and self._inputs.prologue.may_leave
 
     def _looked_up(self, of: Foreign, getter: Any, key: Any, text: str) -> Any:
         """An item or an attribute, lifted; :data:`MISSING`, which is guarded, too."""

@@ -42,11 +42,15 @@ class LeftList:
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
         self._length: Any = None
+        self._places: set[int] = set()
 
     def item(self, of: Foreign, key: Any) -> Any:
         """``items[key]``."""
         items, source = real_value(of), source_of(of)
         if type(key) is not int or not -len(items) <= key < len(items):
+            return NotImplemented
+        self._places.add(key)
+        if len(self._places) > LONG:  # a loop that is written out
             return NotImplemented
         least = key + 1 if key >= 0 else -key
         self._inputs.prologue.guard(f"len({source.expression}) >= {least}", f"{source.description} has {least} or more")
@@ -66,7 +70,7 @@ class LeftList:
         self._inputs.prologue.guard(f"len({source.expression}) > 0", f"{source.description} has some")
         return True
 
-    def iterate(self, of: Foreign) -> Any:
+    def iterate(self, of: Foreign, *args: Any) -> Any:
         """``iter(items)``: Python iterates over them."""
         return NotImplemented
 

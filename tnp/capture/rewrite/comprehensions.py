@@ -12,6 +12,8 @@ as other loops do.
 
 A function has what a comprehension has: variables of its own, and the others of the function around. ``sum(v for v in x)`` becomes
 ``__tnp__.of_items(sum, __tnp_comp0, x, lambda over: (v for v in over))``, since the name may be bound to another function.
+``list(itertools.product(x, y))`` and ``[*itertools.product(x, y)]`` are ``[v for v in itertools.product(x, y)]`` where that gives the
+items one by one by their number.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ __all__ = ["OF_ITEMS", "Comprehensions"]
 OF_ITEMS = f"{PREFIX}of_items"
 #: functions that go through a generator to its end; those that may end before
 _CONSUMING, _ENDING = frozenset(("list", "max", "min", "sorted", "sum", "tuple")), frozenset(("all", "any"))
-_ITEMS, _OVER = f"{PREFIX}items", f"{PREFIX}over"
+#: functions of :mod:`~tnp.capture.control_flow.products` whose items may be many
+_PRODUCTS = frozenset(("product", "combinations", "combinations_with_replacement", "ndindex"))
+_ITEMS, _OVER, _ITEM = f"{PREFIX}items", f"{PREFIX}over", f"{PREFIX}item"
 #: what means something else in a function
 _STAYING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
@@ -77,6 +81,8 @@ class Comprehensions(Transformer):
     def visit_Call(self, node: ast.Call) -> Any:
         name = node.func.id if isinstance(node.func, ast.Name) else None
         generator = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if name == "list" and _is_product(generator):
+            return self._listed(node, node.func, generator)
         known = name in _CONSUMING or name in _ENDING
         if not known or not isinstance(generator, ast.GeneratorExp) or not self._moves(generator):
             return self.generic_visit(node)
@@ -87,6 +93,24 @@ class Comprehensions(Transformer):
         made = self._list_function(generator) if name in _CONSUMING else self._test_function(generator, name == "any")
         hook = ast.Name(OF_ITEMS, ast.Load())
         return ast.copy_location(ast.Call(hook, [node.func, made, over, by_python], []), node)
+
+    def visit_List(self, node: ast.List) -> Any:
+        items = node.elts[0] if len(node.elts) == 1 else None
+        if not isinstance(items, ast.Starred) or not _is_product(items.value):
+            return self.generic_visit(node)
+        return self._listed(node, ast.Constant(None), items.value)
+
+    def _listed(self, node: ast.expr, function: ast.expr, product: Any) -> Any:
+        """The list of the items of a product."""
+        target = ast.copy_location(ast.Name(_ITEM, ast.Store()), node)
+        generator = ast.comprehension(target, product, [], 0)
+        listed = ast.copy_location(ast.ListComp(ast.Name(_ITEM, ast.Load()), [generator]), node)
+        if not self._moves(listed):
+            return self.generic_visit(node)
+        over = self.visit(product)
+        hook = ast.Name(OF_ITEMS, ast.Load())
+        made = self._list_function(listed)
+        return ast.copy_location(ast.Call(hook, [function, made, over, ast.Constant(None)], []), node)
 
     def _list_function(self, node: ast.ListComp | ast.GeneratorExp) -> ast.Name:
         """The function that makes the list of the items."""
@@ -115,6 +139,13 @@ class Comprehensions(Transformer):
             return False
         names = (*self._frame_functions, "__class__")
         return not any(isinstance(n, _STAYING) or (isinstance(n, ast.Name) and n.id in names) for n in walk([node]))
+
+
+def _is_product(node: Any) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+    return name in _PRODUCTS
 
 
 def _of_items() -> ast.arguments:

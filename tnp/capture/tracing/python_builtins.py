@@ -15,6 +15,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import (
+    Iterations,
     enumerate_,
     pairwise_,
     range_,
@@ -192,8 +193,23 @@ def _sorted(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     return sorted(x, key=key, reverse=reverse)
 
 
-def of_items(runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any]) -> Any:
-    """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``."""
+#: items that the program has one by one
+_FEW = 64
+
+
+def _is_short(x: Iterations) -> bool:
+    """Whether there are few items, which are known while tracing."""
+    count = x.length()
+    return count == 0 or (x.constant and count is not None and count <= _FEW and not is_traced(x.item(x.start)))
+
+
+def of_items(runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any] | None) -> Any:
+    """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``.
+    Without ``lazy`` it is ``f(over)``, or ``[*over]``."""
+    if lazy is None:
+        function = list if f is None else f
+        is_listed = function is list and type(over) is Iterations and not _is_short(over)
+        return listed(over) if is_listed else runtime.call(function, over)
     if active.running() is None or type(f) not in (type, types.BuiltinFunctionType) or f not in _OF_ITEMS:
         return runtime.call(f, lazy(over))
     found = listed(over)

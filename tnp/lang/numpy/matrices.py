@@ -76,7 +76,7 @@ def _tri_shape(rows: Any, columns: Any) -> list[Any]:
     is_float = any(
         n.python_type is float if isinstance(n, NumberProxy) else isinstance(n, float) for n in (rows, columns)
     )
-    if is_float or any(isinstance(n, TensorProxy) and n.dtype.kind not in "iu" for n in (rows, columns)):
+    if is_float or any(isinstance(n, (TensorProxy, np.generic)) and n.dtype.kind not in "iu" for n in (rows, columns)):
         raise NeedsEager("the size of a triangle is no integer")
     lengths = (int(n) if type(n) is bool else n for n in (rows, rows if columns is None else columns))
     return [max(n, 0) if type(n) is int else n for n in shape_argument(tuple(lengths))]

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -61,6 +61,12 @@ _OF_DTYPES = frozenset((np.array, np.asarray, np.asanyarray, np.ascontiguousarra
 _OF_SEQUENCES = frozenset(
     (*_JOINING, np.block, np.select, np.choose, np.piecewise, np.einsum, np.linalg.multi_dot, np.ix_)
 )  # fmt: skip
+
+
+def _resize(*shape: Any, refcheck: Any = True) -> NoReturn:
+    """``a.resize(...)``, which counts who refers to the array unless it is told not to."""
+    reason = NeedsEager if refcheck is False else CountsReferences
+    raise reason("ndarray.resize is not compiled")
 
 
 class NumpyLibrary(Operators, Subscripts):
@@ -367,8 +373,10 @@ class NumpyLibrary(Operators, Subscripts):
             return flags
         symbol = lnp.language.methods.get(name)
         if symbol is None:
+            if name == "resize":
+                return _resize
             of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)
-            reason = AmbiguousView if of_layout else CountsReferences if name == "resize" else NeedsEager
+            reason = AmbiguousView if of_layout else NeedsEager
             raise reason(f"{numpys.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: tracer.call(symbol, (a, *args), kwargs)
 

@@ -79,8 +79,10 @@ TRIED = 8
 _FREE = frozenset(("number", "full", "empty", "iota", "copy", "input"))
 
 
-def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
-    """The operations, with sizes to compute with in the shapes of all arrays."""
+def with_extents(
+    bsyms: Sequence[BoundSymbol], *interfaces: Sequence[Proxy]
+) -> tuple[list[BoundSymbol], list[list[Proxy]]]:
+    """The operations, and lists of inputs or outputs, with sizes to compute with in the shapes of all arrays."""
     known: dict[str, TensorProxy] = {}
 
     def measured(p: Proxy) -> Any:
@@ -99,7 +101,9 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
         for part in b.subsymbols:
             yield from names(part)
 
-    return [b.substitute({p.name: measured(p) for p in names(b)}) for b in bsyms]
+    operations = [b.substitute({p.name: measured(p) for p in names(b)}) for b in bsyms]
+    # No operation may read an input: the array that a result is stored to.
+    return operations, [[measured(p) if isinstance(p, TensorProxy) else p for p in ps] for ps in interfaces]
 
 
 def lowered(
@@ -112,9 +116,8 @@ def lowered(
 
     Raises :class:`Refused` for a region with operations that the loop IR does not have."""
     try:
-        whole = with_extents([*bsyms])
-        found = {p.name: p for b in whole for p in (*b.flat_inputs, *b.flat_outputs)}
-        graph = lower(whole, [found.get(p.name, p) for p in inputs], [found.get(p.name, p) for p in outputs], stores)
+        whole, (given, made) = with_extents(bsyms, inputs, outputs)
+        graph = lower(whole, given, made, stores)
         compare_squares(graph)
         return kernel_of(graph, [p.name for p in inputs])
     except symbols.Undecided as reason:

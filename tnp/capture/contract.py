@@ -29,6 +29,7 @@ from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectoriz
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
+from tnp.capture.objects.cell_arrays import is_array_of_objects, lift_cells
 from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.immutable_values import is_immutable
@@ -194,6 +195,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: type(x) is np.ndarray and is_compiled_array(x),
         lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
+    ),
+    Row(
+        "NumPy arrays of objects, of 1000 elements at most: their shape is guarded, their elements are captured",
+        "input",
+        is_array_of_objects,
+        lambda i, x, s: lift_cells(i, x, i.prologue.let(s)),
     ),
     Row(
         "NumPy scalars of these dtypes",

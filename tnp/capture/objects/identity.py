@@ -12,6 +12,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
+from tnp.capture.objects.cell_arrays import CellArray
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.interpolant import Interpolant
@@ -101,7 +102,7 @@ def type_(x: Any, *rest: Any) -> Any:
         x = x.settled()
     if isinstance(x, (GrowingList, ListStandIn)):
         return list
-    if type(x) in _STAND_INS or type(x) is Interpolant:
+    if type(x) in _STAND_INS or type(x) in (Interpolant, CellArray):
         return x.__class__
     return class_of(x)
 
@@ -127,7 +128,7 @@ def _is_instance_of_class(x: Any, kind: Any) -> bool:
     return issubclass(x.__class__, kind) if type(kind) is abc.ABCMeta else isinstance(x, kind)
 
 
-_HANDLES = frozenset((TracedArray, TracedNumber, TracedObject, TracedFlat, Foreign))
+_HANDLES = frozenset((TracedArray, TracedNumber, TracedObject, TracedFlat, Foreign, CellArray))
 _STAND_INS = _HANDLES | {TracedEither}
 
 

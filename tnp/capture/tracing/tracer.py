@@ -19,6 +19,7 @@ from tnp.capture.libraries.base import Library, library_of_function, library_of_
 from tnp.capture.libraries.numpy.generators import example_of, method_of
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array
+from tnp.capture.objects.cell_arrays import CellArray
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.row_list import ListStandIn
@@ -182,6 +183,8 @@ class Tracer:
             return {k: self.value(y, seen) for k, y in x.items()}
         if kind is slice:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
+        if kind is CellArray:
+            raise NeedsEager("it computes with an array of objects")
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither or kind is TracedOptional:

@@ -13,7 +13,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import library_of_value, register
-from tnp.capture.libraries.numpy import lifting, out
+from tnp.capture.libraries.numpy import cell_arrays, lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
@@ -178,6 +178,9 @@ class NumpyLibrary(Operators, Subscripts):
                 subclassed.add(x.storage)
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        of_cells = cell_arrays.called(function, args, kwargs)
+        if of_cells is not NotImplemented:
+            return of_cells
         if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
         if any(map(holds_growing, args)):

@@ -1,0 +1,24 @@
+"""Arrays of objects, which programs make and change element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["array_of_objects", "set_elements"]
+
+
+def array_of_objects(shape: tuple[int, ...], items: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """An array of objects of that shape, which holds ``items`` in C order: each as it is, even if it is a sequence."""
+    made = np.empty(shape, dtype=object)
+    for at, x in zip(np.ndindex(*shape), items):
+        made[at] = x
+    return made
+
+
+def set_elements(array: np.ndarray[Any, Any], items: Mapping[tuple[int, ...], Any]) -> None:
+    """Stores each of ``items`` at its index."""
+    for at, x in items.items():
+        array[at] = x

@@ -35,6 +35,7 @@ from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
+from tnp.capture.objects.text_arrays import is_array_of_texts, lift_texts
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_class
 from tnp.core import pytree
@@ -201,6 +202,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         is_array_of_objects,
         lambda i, x, s: lift_cells(i, x, i.prologue.let(s)),
+    ),
+    Row(
+        "NumPy arrays of strings, of 1000 elements at most: their elements, when one is read",
+        "guarded",
+        is_array_of_texts,
+        lambda i, x, s: lift_texts(i, x, i.prologue.let(s)),
     ),
     Row(
         "NumPy scalars of these dtypes",

@@ -21,7 +21,7 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows
 from tnp.capture.objects.attribute_dicts import AttributeDict
-from tnp.capture.objects.cell_arrays import CellArray
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.constructs import Again, Called, Construct, Shared, attributes_of, is_made_of_attributes
 from tnp.capture.objects.copies import attributes_of_copy
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
@@ -41,7 +41,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.runtime.cells import array_of_objects
+from tnp.runtime.cells import array_of_objects, array_of_texts
 
 __all__ = ["change_containers", "note_shared", "output_of", "result_of"]
 
@@ -214,14 +214,14 @@ def output_of(x: Any) -> Any:
     if is_shadow(x) and not is_copy(x):
         source, real_kind, _ = stored_attributes(x)
         return inputs.object_proxy(source, real_kind)
-    if kind is not CellArray and isinstance(x, np.generic):
+    if isinstance(x, np.generic):
         return x
-    if kind is CellArray and (x.is_view or not x.ndim):
-        raise NeedsEager("it returns a view of an array of objects")
+    if is_cell_array(x) and (x.is_view or not x.ndim):
+        raise NeedsEager(f"it returns a view of {x.kind}")
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x
-    if (kind is not CellArray and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
+    if (not is_cell_array(x) and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     name = inputs.shared.get(id(x))
     if id(x) in inputs.returned:
@@ -247,8 +247,13 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
         return x.as_result(output_of)
     if kind is list:
         return _list_output(x)
-    if kind is CellArray:
-        return Called(array_of_objects, x.shape, list(map(output_of, x.items())))
+    if is_cell_array(x):
+        items = list(map(output_of, x.items()))
+        return (
+            Called(array_of_objects, x.shape, items)
+            if x.dtype == object
+            else Called(array_of_texts, x.shape, items, x.dtype)
+        )
     if kind is dict:
         return {_key(k): output_of(y) for k, y in x.items()}
     if kind in (set, frozenset):
@@ -335,7 +340,7 @@ def _parts(x: Any) -> Iterable[Any]:
     kind = class_of(x)
     if kind in (list, tuple):
         return () if kind is list and array_of_rows(x) is not None else tuple(x)
-    if kind is CellArray:
+    if is_cell_array(x):
         return tuple(x.items())
     if kind is functools.partial:
         return x.func, *x.args, *x.keywords.values()
@@ -352,7 +357,7 @@ def _parts(x: Any) -> Iterable[Any]:
 
 def _holds_traced(x: Any) -> bool:
     """Whether a value of the trace is in ``x``, or in what it is made of."""
-    if is_traced(x) or is_shadow(x) or type(x) is CellArray:
+    if is_traced(x) or is_shadow(x) or is_cell_array(x):
         return True
     if isinstance(x, (list, tuple)):
         return any(map(_holds_traced, x))

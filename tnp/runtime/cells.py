@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["array_of_objects", "set_elements"]
+__all__ = ["array_of_objects", "array_of_texts", "set_elements"]
 
 
 def array_of_objects(shape: tuple[int, ...], items: Sequence[Any]) -> np.ndarray[Any, Any]:
@@ -16,6 +16,11 @@ def array_of_objects(shape: tuple[int, ...], items: Sequence[Any]) -> np.ndarray
     for at, x in zip(np.ndindex(*shape), items):
         made[at] = x
     return made
+
+
+def array_of_texts(shape: tuple[int, ...], items: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of texts of that shape, which holds ``items`` in C order."""
+    return np.array(items, dtype=dtype).reshape(shape)
 
 
 def set_elements(array: np.ndarray[Any, Any], items: Mapping[tuple[int, ...], Any]) -> None:

@@ -1,4 +1,4 @@
-"""Stand-ins for arrays whose elements are no numbers: arrays of objects.
+"""Stand-ins for arrays whose elements are no numbers: arrays of objects, and of texts (:mod:`text_arrays`).
 
 The elements are *cells* of a list, and an array is a NumPy array of positions in that list. So NumPy itself tells which cells an index
 or a reshape selects, and whether what it gives is a view. An array that the caller has is looked at when the program does: a guard
@@ -22,7 +22,17 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["MOST_CELLS", "CellArray", "is_array_of_objects", "lift_cells", "objects_in"]
+__all__ = [
+    "MOST_CELLS",
+    "CellArray",
+    "Cells",
+    "Given",
+    "is_array_of_objects",
+    "is_cell_array",
+    "is_in_cells",
+    "lift_cells",
+    "objects_in",
+]
 
 #: elements of an array that are looked at one by one
 MOST_CELLS = 1000
@@ -32,8 +42,17 @@ _OBJECT = np.dtype(object)
 
 def is_array_of_objects(x: Any) -> bool:
     """Whether ``x`` is an array of objects in C order that a program may read element by element."""
-    is_one = type(x) is np.ndarray and x.dtype == _OBJECT and x.dtype.metadata is None
-    return is_one and x.ndim > 0 and x.size <= MOST_CELLS and x.flags.c_contiguous
+    return type(x) is np.ndarray and x.dtype == _OBJECT and is_in_cells(x)
+
+
+def is_in_cells(x: np.ndarray[Any, Any]) -> bool:
+    """Whether an array has a layout, and as many elements, as arrays of cells have."""
+    return x.dtype.metadata is None and x.ndim > 0 and x.size <= MOST_CELLS and x.flags.c_contiguous
+
+
+def is_cell_array(x: Any) -> bool:
+    """Whether ``x`` stands for an array of objects or of texts."""
+    return issubclass(type(x), CellArray)
 
 
 class Given:
@@ -58,9 +77,20 @@ class Given:
 
     def items(self) -> list[Any]:
         """The elements in C order, as inputs."""
+        prologue, name = self.inputs.prologue, self.source.description
+        if prologue.varying.has_many_contents(name, self.contents()) and prologue.may_leave:
+            raise NeedsEager(f"it reads {name}, which holds something else in each call")
         self.describe()
         tracer = active.current()
         self.region = tracer.regions[-1] if tracer.regions else None
+        return self.lifted()
+
+    def contents(self) -> Any:
+        """That for which each program is."""
+        return self.real.shape
+
+    def lifted(self) -> list[Any]:
+        """The elements, of the kind that the array has."""
         e, description = self.source.expression, self.source.description
         places = [", ".join(map(str, at)) for at in np.ndindex(*self.real.shape)]
         lift = self.inputs.lift
@@ -72,8 +102,9 @@ class Given:
 class Cells:
     """The memory of an array of objects: ``held``, or what ``given`` has."""
 
-    def __init__(self, held: list[Any], given: Given | None = None) -> None:
+    def __init__(self, held: list[Any], dtype: np.dtype[Any], given: Given | None = None) -> None:
         self.held = held
+        self.dtype = dtype
         self.given = given
         self.is_loaded = given is None
         #: what the caller's array holds when the program begins
@@ -111,6 +142,8 @@ class CellArray:
 
     __slots__ = ("__weakref__", "_places", "cells", "is_view")
     __array_priority__ = 1000.0
+    #: what messages say of it
+    kind = "an array of objects"
 
     def __init__(self, cells: Cells, places: np.ndarray[Any, Any] | None, *, is_view: bool = False) -> None:
         self.cells = cells
@@ -119,9 +152,13 @@ class CellArray:
         self.is_view = is_view
 
     @classmethod
-    def holding(cls, items: list[Any], shape: tuple[int, ...]) -> CellArray:
+    def holding(cls, items: list[Any], shape: tuple[int, ...], dtype: np.dtype[Any] = _OBJECT) -> Any:
         """A new array of ``items``, in C order."""
-        return cls(Cells(items), np.arange(len(items)).reshape(shape))
+        return cls(Cells(items, dtype), np.arange(len(items)).reshape(shape))
+
+    def like(self, items: list[Any], shape: tuple[int, ...]) -> Any:
+        """A new array of this dtype."""
+        return self.holding(items, shape, self.cells.dtype)
 
     @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
     def __class__(self) -> type:
@@ -145,9 +182,10 @@ class CellArray:
     def selected(self, places: np.ndarray[Any, Any]) -> CellArray:
         """What NumPy gives where it gives ``places`` of this array's positions: a view of it, or a copy."""
         if np.shares_memory(places, self.places):
-            return CellArray(self.cells, places, is_view=True)
+            return type(self)(self.cells, places, is_view=True)
         held = self.cells.load()
-        return CellArray.holding([held[i] for i in places.ravel().tolist()], places.shape)
+        made: CellArray = self.like([held[i] for i in places.ravel().tolist()], places.shape)
+        return made
 
     # Attributes and methods
 
@@ -168,7 +206,7 @@ class CellArray:
     def dtype(self) -> Any:
         if self.cells.given is not None:
             self.cells.given.describe()
-        return _OBJECT
+        return self.cells.dtype
 
     @property
     def T(self) -> CellArray:
@@ -192,11 +230,13 @@ class CellArray:
 
     def flatten(self) -> CellArray:
         """``a.flatten()``."""
-        return CellArray.holding(self.items(), (self.size,))
+        made: CellArray = self.like(self.items(), (self.size,))
+        return made
 
     def copy(self) -> CellArray:
         """``a.copy()``."""
-        return CellArray.holding(self.items(), self.shape)
+        made: CellArray = self.like(self.items(), self.shape)
+        return made
 
     def tolist(self) -> Any:
         """``a.tolist()``."""
@@ -217,7 +257,7 @@ class CellArray:
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(np.ndarray, name):
-            raise NeedsEager(f"it reads {name!r} of an array of objects")
+            raise NeedsEager(f"it reads {name!r} of {self.kind}")
         raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 
     # Elements
@@ -237,11 +277,19 @@ class CellArray:
         self.cells.check_writable()
         target = self.places[_known_key(key)]
         if not isinstance(target, np.ndarray):
-            held[target] = value
+            held[target] = self.as_element(value)
             return
-        found = list(_spread(value, target.shape))
+        found = self.spread(value, target.shape)
         for at, x in zip(target.ravel().tolist(), found):
             held[at] = x
+
+    def as_element(self, value: Any) -> Any:
+        """What an element is to which ``value`` is assigned."""
+        return value
+
+    def spread(self, value: Any, shape: tuple[int, ...]) -> list[Any]:
+        """What elements of that shape are to which ``value`` is assigned, in C order."""
+        return _spread(value, shape)
 
     def __bool__(self) -> bool:
         if self.size == 1:
@@ -252,8 +300,10 @@ class CellArray:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CellArray:
-        made = CellArray.holding([copy.deepcopy(x, memo) for x in self.items()], self.shape)
-        memo[id(self)] = made
+        items = self.items()
+        made: CellArray = self.like(items, self.shape)
+        memo[id(self)] = made  # it may hold itself
+        items[:] = [copy.deepcopy(x, memo) for x in items]
         return made
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -261,15 +311,15 @@ class CellArray:
 
     def __repr__(self) -> str:
         if active.running() is not None:
-            raise NeedsEager("it writes an array of objects")
-        return f"<array of objects of shape {self.shape}>"
+            raise NeedsEager(f"it writes {self.kind}")
+        return f"<{self.kind} of shape {self.shape}>"
 
     __hash__: Any = None
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NeedsEager(f"it uses {name} of an array of objects")
+        raise NeedsEager(f"it uses {name} of {self.kind}")
 
     method.__name__ = name
     return method
@@ -288,7 +338,7 @@ def _known_key(key: Any) -> Any:
     """An index whose numbers the program knows from now on."""
     known = active.current().known(key)
     if not all(map(_is_plain_index, known if type(known) is tuple else (known,))):
-        raise NeedsEager("it takes an element of an array of objects by a value of the program")
+        raise NeedsEager("it takes an element of an array of objects or texts by a value of the program")
     return known
 
 
@@ -297,7 +347,7 @@ def _is_plain_index(x: Any) -> bool:
         return all(map(_is_plain_index, x))
     if type(x) is slice:
         return all(y is None or type(y) is int or isinstance(y, np.integer) for y in (x.start, x.stop, x.step))
-    return x is None or x is ... or type(x) in (int, bool) or (type(x) is not CellArray and isinstance(x, np.integer))
+    return x is None or x is ... or type(x) in (int, bool) or isinstance(x, np.integer)
 
 
 def _spread(value: Any, shape: tuple[int, ...]) -> list[Any]:
@@ -347,13 +397,14 @@ def objects_in(x: Any, make: Callable[[Any], Any]) -> CellArray | None:
     found = made.ravel().tolist()
     if any(id(y) not in marks for y in found):
         return None
-    return CellArray.holding([marks[id(y)][1] for y in found], made.shape)
+    own: CellArray = CellArray.holding([marks[id(y)][1] for y in found], made.shape)
+    return own
 
 
 def _mark_of(x: Any) -> Any:
     """An object that NumPy treats as it does ``x``. Raises :class:`NeedsEager` where it may look into ``x``."""
     kind = type(x)
-    if kind is CellArray:
+    if issubclass(kind, CellArray):
         return np.empty(x.shape, dtype=object)
     if getattr(x, "shape_", None) is not None:
         if math.prod(x.shape_ if all(type(n) is int for n in x.shape_) else active.current().known(x.shape)) > 1 << 24:
@@ -365,13 +416,16 @@ def _mark_of(x: Any) -> Any:
     return _Mark()
 
 
-def lift_cells(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> Any:
-    """An array of objects as an input."""
+def lift_cells(
+    inputs: Inputs, value: np.ndarray[Any, Any], source: Source, kinds: tuple[Any, Any] = (CellArray, Given)
+) -> Any:
+    """An array of objects as an input; ``kinds`` are the classes of what stands for it, and of what reads it."""
     known = inputs.known_object(value, source)
     if known is not None:
         return known
     inputs.guard_type(value, source)
-    made = CellArray(Cells([], Given(inputs, value, source)), None)
+    of_array, of_given = kinds
+    made = of_array(Cells([], value.dtype, of_given(inputs, value, source)), None)
     inputs.is_also(value, made, source)
     inputs.containers.append(LiftedContainer(made, made.cells.before, source, np.ndarray, value, True))
     return made

@@ -29,6 +29,7 @@ from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectoriz
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
+from tnp.capture.objects.array_classes import is_array_class
 from tnp.capture.objects.cell_arrays import is_array_of_objects, lift_cells
 from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
@@ -220,6 +221,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: type(x) is np.memmap and is_compiled_array(x),
         lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
+    ),
+    Row(
+        "arrays of a user's subclass of ndarray: their elements, and each attribute when it is read",
+        "input",
+        lambda x: is_array_class(type(x)) and is_compiled_array(x),
+        lambda i, x, s: i.lift_instance(x, i.prologue.let(s), constant_numbers=_holds_constants(type(x))),
     ),
     Row(
         "lists, tuples, named tuples, dicts and `Counter`: their structure is guarded, their items are captured",

@@ -20,6 +20,7 @@ from tnp.capture.guards.prologue import Source, disjoint
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows
+from tnp.capture.objects.array_classes import elements, is_array_of_class
 from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.constructs import Again, Called, Construct, Shared, attributes_of, is_made_of_attributes
@@ -41,6 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.runtime.arrays_of_classes import array_of_class
 from tnp.runtime.cells import array_of_objects, array_of_texts
 
 __all__ = ["change_containers", "note_shared", "output_of", "result_of"]
@@ -221,7 +223,8 @@ def output_of(x: Any) -> Any:
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x
-    if (not is_cell_array(x) and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
+    is_own_kind = is_cell_array(x) or is_array_of_class(x)
+    if (not is_own_kind and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     name = inputs.shared.get(id(x))
     if id(x) in inputs.returned:
@@ -254,6 +257,8 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
             if x.dtype == object
             else Called(array_of_texts, x.shape, items, x.dtype)
         )
+    if is_array_of_class(x) and not is_shadow(x):
+        return _array_of_class(x, kind)
     if kind is dict:
         return {_key(k): output_of(y) for k, y in x.items()}
     if kind in (set, frozenset):
@@ -283,6 +288,15 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [output_of(c) for c in children])
     raise NeedsEager(f"it returns a {x.__class__.__name__}")
+
+
+def _array_of_class(x: Any, kind: type) -> Called:
+    """An array of a user's class that the program has made."""
+    try:
+        array_of_class(kind, np.empty(0), {})
+    except TypeError:
+        raise NeedsEager(f"it returns a {kind.__name__}, which nothing but its class makes") from None
+    return Called(array_of_class, kind, output_of(elements(x)), {k: output_of(v) for k, v in vars(x).items()})
 
 
 def _set_output(x: Any) -> Any:

@@ -19,11 +19,13 @@ from tnp.capture.libraries.base import Library, library_of_function, library_of_
 from tnp.capture.libraries.numpy.generators import example_of, method_of
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import as_array, fresh
+from tnp.capture.objects.array_classes import is_array_of_class
 from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
+from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
@@ -185,6 +187,8 @@ class Tracer:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if is_cell_array(x):
             raise NeedsEager(f"it computes with {x.kind}")
+        if is_array_of_class(x):
+            raise NeedsEager(f"it computes with a {class_of(x).__name__}")
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither or kind is TracedOptional:

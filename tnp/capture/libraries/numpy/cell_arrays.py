@@ -32,6 +32,13 @@ _READING: dict[Any, Callable[..., Any]] = {
     np.transpose: lambda a: a.T,
     np.reshape: lambda a, shape: a.reshape(shape),
 }
+#: functions that give the same of equal strings
+_OF_TEXTS = frozenset((
+    np.append, np.argsort, np.array, np.array_equal, np.array_equiv, np.char.compare_chararrays, np.concatenate, np.count_nonzero, np.delete, np.hstack,
+    np.insert, np.intersect1d, np.isin, np.lexsort, np.nonzero, np.repeat, np.searchsorted, np.setdiff1d, np.setxor1d, np.sort, np.stack, np.tile,
+    np.union1d, np.unique, np.vstack, np.where,
+))  # fmt: skip
+_MODULES_OF_TEXTS = ("numpy.char", "numpy.strings", "numpy._core.defchararray", "numpy._core.strings")
 _OBJECT = np.dtype(object)
 
 
@@ -59,6 +66,9 @@ def _holds_cells(x: Any) -> bool:
 def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function`` gives of strings that are known. Raises :class:`NeedsEager` where it takes something else."""
     given: list[np.ndarray[Any, Any]] = []
+    is_of_texts = function in _OF_TEXTS or str(getattr(function, "__module__", "")) in _MODULES_OF_TEXTS
+    if not (is_of_texts or isinstance(function, np.ufunc)):
+        raise NeedsEager(f"it gives {function.__name__} an array of objects or strings")
 
     def known(x: Any) -> Any:
         if type(x) in (list, tuple):
@@ -99,7 +109,7 @@ def _array_of(function: Any, x: Any, dtype: Any = None, **kwargs: Any) -> Any:
             or kwargs.keys() - {"copy"}
             or kwargs.get("copy", True) is not True
         ):
-            if type(x) is TextArray and not kwargs:
+            if type(x) is TextArray and not kwargs and isinstance(dtype, (type, str, np.dtype)):
                 return x.astype(dtype)
             raise NeedsEager(f"it makes another array of {x.kind}")
         return x.copy() if function is np.array else x

@@ -128,6 +128,11 @@ def computed(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return made_of(class_of(found[0]), _with_dimensions(made), found[0])
 
 
+def _same(x: Any, array: TracedArray) -> Any:
+    """A new array of the class of ``x``, made of that."""
+    return made_of(class_of(x), array, x)
+
+
 def _with_dimensions(made: Any) -> TracedArray:
     """A result as an array, as NumPy has it where that is of a class."""
     if type(made) is not TracedArray:
@@ -155,14 +160,11 @@ class ArrayOfClass:
 
     @property
     def T(self) -> Any:
-        return self.transpose()
-
-    def _same(self, array: TracedArray) -> Any:
-        return made_of(class_of(self), array, self)
+        return ArrayOfClass.transpose(self)
 
     def transpose(self, *axes: Any) -> Any:
         """``a.transpose(*axes)``. NumPy calls ``__array_finalize__`` before it exchanges the dimensions."""
-        made = self._same(elements(self)[...])
+        made = _same(self, elements(self)[...])
         object.__setattr__(made, "_tnp_elements", elements(self).transpose(*axes))
         return made
 
@@ -172,7 +174,7 @@ class ArrayOfClass:
         if kind is np.ndarray:
             return array
         if kind is None or (is_array_class(kind) and kind is class_of(self)):
-            return self._same(array)
+            return _same(self, array)
         if is_array_class(kind):
             return made_of(kind, array, self)
         raise NeedsEager(f"it takes a view of a {class_of(self).__name__}")
@@ -182,7 +184,7 @@ class ArrayOfClass:
 
     def __getitem__(self, key: Any) -> Any:
         found = elements(self)[elements(key) if is_array_of_class(key) else key]
-        return found if found.scalar else self._same(found)
+        return found if found.scalar else _same(self, found)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         elements(self)[key] = elements(value) if is_array_of_class(value) else value
@@ -240,7 +242,7 @@ def _of_class(name: str, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.keys() - set(keywords) or any(map(is_array_of_class, args)):
             raise NeedsEager(f"it calls .{name}() of a {class_of(self).__name__} in a way that is not compiled")
-        return self._same(_with_dimensions(getattr(elements(self), name)(*args, **kwargs)))
+        return _same(self, _with_dimensions(getattr(elements(self), name)(*args, **kwargs)))
 
     method.__name__ = name
     return method

@@ -386,7 +386,8 @@ class Runtime(ControlFlow):
             return result
         except TypeError as error:  # code in C tells the classes that it was given
             is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
-            if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
+            kinds = (TracedArray, TracedNumber, *(type(a) for a in args if is_cell_array(a) or is_array_of_class(a)))
+            if not is_pythons and any(kind.__name__ in str(error) for kind in kinds):
                 raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
             raise
 

@@ -219,7 +219,7 @@ def output_of(x: Any) -> Any:
     if isinstance(x, np.generic):
         return x
     if is_cell_array(x) and (x.is_view or not x.ndim):
-        raise NeedsEager(f"it returns a view of {x.kind}")
+        raise NeedsEager(f"it returns a view of {x.words}")
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x

@@ -404,10 +404,14 @@ def test_choices_one_by_one():
     check(lambda c, x: (c.choose(x[0], x[1]), c.choose([x[0], x[1]], mode="wrap")), np.array([0, 1, 1]), X)
 
 
-@pytest.mark.parametrize("items", [["b", "a"], [None, 1], {}])
-def test_arrays_of_other_things_run_eagerly(items):
+@pytest.mark.parametrize("items", [["b", "a"], [None, 1]])
+def test_shapes_of_arrays_of_other_things(items):
+    check(lambda: np.asarray(items).shape)
+
+
+def test_arrays_of_other_things_run_eagerly():
     with pytest.warns(tnp.EagerFallbackWarning, match="it makes an array of a"):
-        assert tnp.jit(lambda: np.asarray(items).shape)() == np.asarray(items).shape
+        assert tnp.jit(lambda: np.asarray({}).shape)() == ()
 
 
 # Views that come back as they are

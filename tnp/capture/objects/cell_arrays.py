@@ -17,6 +17,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.guards.lifted_container import LiftedContainer
 from tnp.capture.guards.prologue import Source
+from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -187,6 +188,12 @@ class CellArray:
         made: CellArray = self.like([held[i] for i in places.ravel().tolist()], places.shape)
         return made
 
+    @property
+    def words(self) -> str:
+        """What messages say of it, with the place where the caller has it."""
+        given = self.cells.given
+        return self.kind if given is None else f"{given.source.description}, {self.kind}"
+
     # Attributes and methods
 
     @property
@@ -257,7 +264,7 @@ class CellArray:
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(np.ndarray, name):
-            raise NeedsEager(f"it reads {name!r} of {self.kind}")
+            raise NeedsEager(f"it reads {name!r} of {self.words}")
         raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 
     # Elements
@@ -311,15 +318,15 @@ class CellArray:
 
     def __repr__(self) -> str:
         if active.running() is not None:
-            raise NeedsEager(f"it writes {self.kind}")
-        return f"<{self.kind} of shape {self.shape}>"
+            raise NeedsEager(f"it writes {self.words}")
+        return f"<{self.words} of shape {self.shape}>"
 
     __hash__: Any = None
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NeedsEager(f"it uses {name} of {self.kind}")
+        raise NeedsEager(f"it uses {name} of {self.words}")
 
     method.__name__ = name
     return method
@@ -411,7 +418,7 @@ def _mark_of(x: Any) -> Any:
             raise NeedsEager("it puts a large array into an array of objects")
         return x.dtype.type(0) if x.scalar else np.empty(active.current().known(tuple(x.shape)), x.dtype)
     looked_into = ("__len__", "__getitem__", "__array__", "__array_interface__", "__array_struct__", "__buffer__")
-    if kind not in (str, dict, set, frozenset) and any(hasattr(kind, name) for name in looked_into):
+    if kind not in (str, dict, set, frozenset, TracedNumber) and any(hasattr(kind, name) for name in looked_into):
         raise NeedsEager(f"it puts a {kind.__name__} into an array of objects")
     return _Mark()
 

@@ -186,7 +186,7 @@ class Tracer:
         if kind is slice:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if is_cell_array(x):
-            raise NeedsEager(f"it computes with {x.kind}")
+            raise NeedsEager(f"it computes with {x.words}")
         if is_array_of_class(x):
             raise NeedsEager(f"it computes with a {class_of(x).__name__}")
         if isinstance(x, np.ndarray):

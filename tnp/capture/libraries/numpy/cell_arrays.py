@@ -63,12 +63,19 @@ def _holds_cells(x: Any) -> bool:
     return is_cell_array(x) or (type(x) in (list, tuple) and any(map(is_cell_array, x)))
 
 
+def _words(x: Any) -> str:
+    """What messages say of the first array of objects or strings in nested tuples and lists."""
+    if is_cell_array(x):
+        return str(x.words)
+    return next(filter(None, map(_words, x)), "") if type(x) in (list, tuple) else ""
+
+
 def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What ``function`` gives of strings that are known. Raises :class:`NeedsEager` where it takes something else."""
     given: list[np.ndarray[Any, Any]] = []
     is_of_texts = function in _OF_TEXTS or str(getattr(function, "__module__", "")) in _MODULES_OF_TEXTS
     if not (is_of_texts or isinstance(function, np.ufunc)):
-        raise NeedsEager(f"it gives {function.__name__} an array of objects or strings")
+        raise NeedsEager(f"it gives {function.__name__} {_words((args, tuple(kwargs.values())))}")
 
     def known(x: Any) -> Any:
         if type(x) in (list, tuple):
@@ -77,7 +84,7 @@ def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
             given.append(x.real())
             return given[-1]
         if is_cell_array(x) or is_traced(x) or type(x) not in (*_SINGLE, type, np.dtype, np.ndarray, slice):
-            raise NeedsEager(f"it gives {function.__name__} an array of objects or strings")
+            raise NeedsEager(f"it gives {function.__name__} {_words((args, tuple(kwargs.values())))}")
         return x
 
     try:
@@ -111,7 +118,7 @@ def _array_of(function: Any, x: Any, dtype: Any = None, **kwargs: Any) -> Any:
         ):
             if type(x) is TextArray and not kwargs and isinstance(dtype, (type, str, np.dtype)):
                 return x.astype(dtype)
-            raise NeedsEager(f"it makes another array of {x.kind}")
+            raise NeedsEager(f"it makes another array of {x.words}")
         return x.copy() if function is np.array else x
     if _holds_texts(x) and wanted != _OBJECT:
         return _computed(np.array, (x,), kwargs if dtype is None else {**kwargs, "dtype": dtype})

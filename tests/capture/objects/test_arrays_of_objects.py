@@ -57,6 +57,7 @@ def in_loops(x, n):
 
 def of_lists(x):
     some = np.array([[x, None]], dtype=object)
+    some[0, 1] = np.array([len(x), None, 2.5, x.sum(), "a"], dtype=object)
     return (
         some,
         np.array([x, x[1:]], dtype=object),

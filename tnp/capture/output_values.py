@@ -22,7 +22,7 @@ from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows
 from tnp.capture.objects.array_classes import elements, is_array_of_class
 from tnp.capture.objects.attribute_dicts import AttributeDict
-from tnp.capture.objects.cell_arrays import is_cell_array
+from tnp.capture.objects.cell_arrays import CellArray, is_cell_array
 from tnp.capture.objects.constructs import Again, Called, Construct, Shared, attributes_of, is_made_of_attributes
 from tnp.capture.objects.copies import attributes_of_copy
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
@@ -43,7 +43,7 @@ from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.runtime.arrays_of_classes import array_of_class
-from tnp.runtime.cells import array_of_objects, array_of_texts
+from tnp.runtime.cells import array_of_objects, array_of_texts, view_of
 
 __all__ = ["change_containers", "note_shared", "output_of", "result_of"]
 
@@ -218,8 +218,8 @@ def output_of(x: Any) -> Any:
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
         return x
-    if is_cell_array(x) and (x.is_view or not x.ndim):
-        raise NeedsEager(f"it returns a view of {x.words}")
+    if is_cell_array(x) and x.seen_by is None and not x.ndim:
+        raise NeedsEager("it returns an array of objects or strings without dimensions")
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x
@@ -251,12 +251,7 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
     if kind is list:
         return _list_output(x)
     if is_cell_array(x):
-        items = list(map(output_of, x.items()))
-        return (
-            Called(array_of_objects, x.shape, items)
-            if x.dtype == object
-            else Called(array_of_texts, x.shape, items, x.dtype)
-        )
+        return _array_of_cells(x)
     if is_array_of_class(x) and not is_shadow(x):
         return _array_of_class(x, kind)
     if kind is dict:
@@ -288,6 +283,19 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [output_of(c) for c in children])
     raise NeedsEager(f"it returns a {x.__class__.__name__}")
+
+
+def _array_of_cells(x: CellArray) -> Called:
+    """An array of objects or strings that the program has made, or a view of one."""
+    if x.seen_by is not None:
+        whole, method, args = x.seen_by
+        return Called(view_of, output_of(whole), method, *args)
+    items = list(map(output_of, x.items()))
+    return (
+        Called(array_of_objects, x.shape, items)
+        if x.dtype == object
+        else Called(array_of_texts, x.shape, items, x.dtype)
+    )
 
 
 def _array_of_class(x: Any, kind: type) -> Called:
@@ -355,7 +363,7 @@ def _parts(x: Any) -> Iterable[Any]:
     if kind in (list, tuple):
         return () if kind is list and array_of_rows(x) is not None else tuple(x)
     if is_cell_array(x):
-        return tuple(x.items())
+        return tuple(x.items()) if x.seen_by is None else (x.seen_by[0],)
     if kind is functools.partial:
         return x.func, *x.args, *x.keywords.values()
     if kind is types.MethodType:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["array_of_objects", "array_of_texts", "set_elements"]
+__all__ = ["array_of_objects", "array_of_texts", "set_elements", "view_of"]
 
 
 def array_of_objects(shape: tuple[int, ...], items: Sequence[Any]) -> np.ndarray[Any, Any]:
@@ -27,3 +27,8 @@ def set_elements(array: np.ndarray[Any, Any], items: Mapping[tuple[int, ...], An
     """Stores each of ``items`` at its index."""
     for at, x in items.items():
         array[at] = x
+
+
+def view_of(array: np.ndarray[Any, Any], method: str, *args: Any) -> Any:
+    """The view that a method of an array gives."""
+    return getattr(array, method)(*args)

@@ -115,6 +115,20 @@ def kept(o, x):
     return o.parts
 
 
+def views(a, x):
+    made = np.empty((2, 2), dtype=object)
+    made[0, 0], row, made[1, 1] = x, made[1], 3
+    return (
+        row,
+        made,
+        made.T,
+        a[1:],
+        a[::-1].reshape(-1, 1),
+        np.array(["a", "b"])[1:],
+        np.array([x.view(np.ndarray), None], dtype=object)[:1],
+    )
+
+
 def copies(a, x):
     one, other = a.copy(), copy.deepcopy(a)
     one[0] = x
@@ -131,6 +145,7 @@ CASES = {
     through_an_item: [(filled(X, X),), (filled(X, X + 1),), (filled(X[::2], X),)],
     through_a_view: [(filled(None, None, X, None), X)],
     kept: [(types.SimpleNamespace(), X)],
+    views: [(filled(X, 2.0, None), X)],
     copies: [(filled(X, [X, 2]), X)],
 }
 
@@ -191,6 +206,19 @@ def test_arrays_that_share_their_memory():
         assert not jitted(mine, mine[:1], X)
     mine = np.empty((2, 2), dtype=object)
     assert not jitted(mine, mine, X)
+
+
+def test_views_that_are_returned_share_their_memory():
+    def f(a, x):
+        made = np.empty(3, dtype=object)
+        return made[1:], made[:2], a[1:], a, made
+
+    jitted, a = tnp.jit(f, strict=True), filled(None, 1, 2)
+    for _ in range(2):
+        later, first, rest, again, made = jitted(a, X)
+        later[0] = rest[0] = "x"
+        assert first[1] == made[1] == "x" == a[1] and again is a
+        a[1] = None
 
 
 def test_a_read_only_array():

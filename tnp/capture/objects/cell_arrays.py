@@ -17,6 +17,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.guards.lifted_container import LiftedContainer
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.array_classes import elements, is_array_of_class
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -141,16 +142,21 @@ class CellArray:
     It has many methods: those that Python calls on an array.
     """
 
-    __slots__ = ("__weakref__", "_places", "cells", "is_view")
+    __slots__ = ("__weakref__", "_places", "cells", "seen_by")
     __array_priority__ = 1000.0
     #: what messages say of it
     kind = "an array of objects"
 
-    def __init__(self, cells: Cells, places: np.ndarray[Any, Any] | None, *, is_view: bool = False) -> None:
+    def __init__(
+        self,
+        cells: Cells,
+        places: np.ndarray[Any, Any] | None,
+        seen_by: tuple[CellArray, str, tuple[Any, ...]] | None = None,
+    ) -> None:
         self.cells = cells
         self._places = places
-        #: whether it shares its memory with another array
-        self.is_view = is_view
+        #: of a view: an array, and the method and arguments by which it gives the view
+        self.seen_by = seen_by
 
     @classmethod
     def holding(cls, items: list[Any], shape: tuple[int, ...], dtype: np.dtype[Any] = _OBJECT) -> Any:
@@ -180,13 +186,15 @@ class CellArray:
         held = self.cells.load()
         return [held[i] for i in self.places.ravel().tolist()]
 
-    def selected(self, places: np.ndarray[Any, Any]) -> CellArray:
-        """What NumPy gives where it gives ``places`` of this array's positions: a view of it, or a copy."""
+    def selected(self, method: str, *args: Any) -> Any:
+        """What a method of ndarray gives of known arguments: an element, a view, or a copy."""
+        places = getattr(self.places, method)(*args)
+        if not isinstance(places, np.ndarray):
+            return self.cells.load()[places]
         if np.shares_memory(places, self.places):
-            return type(self)(self.cells, places, is_view=True)
+            return type(self)(self.cells, places, (self, method, args))
         held = self.cells.load()
-        made: CellArray = self.like([held[i] for i in places.ravel().tolist()], places.shape)
-        return made
+        return self.like([held[i] for i in places.ravel().tolist()], places.shape)
 
     @property
     def words(self) -> str:
@@ -216,24 +224,20 @@ class CellArray:
         return self.cells.dtype
 
     @property
-    def T(self) -> CellArray:
-        return self.selected(self.places.T)
+    def T(self) -> Any:
+        return self.selected("transpose")
 
-    def _by(self, method: str, args: tuple[Any, ...]) -> CellArray:
-        known = active.current().known(args)
-        return self.selected(getattr(self.places, method)(*known))
-
-    def reshape(self, *shape: Any) -> CellArray:
+    def reshape(self, *shape: Any) -> Any:
         """``a.reshape(*shape)``."""
-        return self._by("reshape", shape)
+        return self.selected("reshape", *active.current().known(shape))
 
-    def transpose(self, *axes: Any) -> CellArray:
+    def transpose(self, *axes: Any) -> Any:
         """``a.transpose(*axes)``."""
-        return self._by("transpose", axes)
+        return self.selected("transpose", *active.current().known(axes))
 
-    def ravel(self) -> CellArray:
+    def ravel(self) -> Any:
         """``a.ravel()``."""
-        return self._by("ravel", ())
+        return self.selected("ravel")
 
     def flatten(self) -> CellArray:
         """``a.flatten()``."""
@@ -276,8 +280,7 @@ class CellArray:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.places[_known_key(key)]
-        return self.selected(found) if isinstance(found, np.ndarray) else self.cells.load()[found]
+        return self.selected("__getitem__", _known_key(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         held = self.cells.load()
@@ -413,6 +416,7 @@ def _mark_of(x: Any) -> Any:
     kind = type(x)
     if issubclass(kind, CellArray):
         return np.empty(x.shape, dtype=object)
+    x = elements(x) if is_array_of_class(x) else x
     if getattr(x, "shape_", None) is not None:
         if math.prod(x.shape_ if all(type(n) is int for n in x.shape_) else active.current().known(x.shape)) > 1 << 24:
             raise NeedsEager("it puts a large array into an array of objects")

@@ -1,7 +1,9 @@
 """Arrays of objects as containers: of the caller's, and made by the program."""
 
 import copy
+import gc
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ X = np.arange(5.0)
 
 def as_lists(x):
     """``x`` with each array of objects replaced by its shape and its elements."""
-    if isinstance(x, np.ndarray) and x.dtype == object:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OU":
         return ["array", x.shape, [as_lists(y) for y in x.ravel().tolist()]]
     if isinstance(x, (list, tuple)):
         return type(x)(map(as_lists, x))
@@ -234,6 +236,20 @@ def test_a_read_only_array():
     assert a[0] is X
 
 
+def test_in_a_loop_in_a_branch_on_a_value():
+    def f(a, x):
+        if x[0] > 0.5:
+            for _ in range(20):
+                a[:] = None
+        return x + 1
+
+    jitted = tnp.jit(f)
+    for x in (X, X + 1, X):
+        mine, theirs = filled(1, 2), filled(1, 2)
+        assert_same(jitted(mine, x), f(theirs, x))
+        assert as_lists(mine) == as_lists(theirs)
+
+
 def test_in_a_branch_on_a_value():
     def f(a, x):
         if x.sum() > 3:
@@ -271,6 +287,20 @@ def test_errors_are_numpys():
 
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 2"):
         tnp.jit(f)(filled(X, X), X)
+
+
+@pytest.mark.parametrize("make", [lambda x: [x], lambda x: filled(x), lambda x: types.SimpleNamespace(a=filled(x))])
+def test_programs_keep_nothing_of_the_callers(make):
+    def f(held, x):
+        return (held.a if isinstance(held, types.SimpleNamespace) else held)[0] + x
+
+    jitted = tnp.jit(f, strict=True)
+    inner = X.copy()
+    held, seen = make(inner), weakref.ref(inner)
+    jitted(held, X)
+    del held, inner
+    gc.collect()
+    assert seen() is None
 
 
 def test_a_global_is_looked_at_at_each_call():

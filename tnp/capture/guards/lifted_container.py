@@ -71,6 +71,11 @@ class LiftedContainer:
         before = dict(zip(keys, values))
         return True, {k: v for k, v in self.made.items() if k not in before or before[k] is not v}
 
+    def release(self) -> None:
+        """Lets go of the caller's array of objects or strings, which stand-ins may be kept for."""
+        if self.kind is np.ndarray:
+            self.made.cells.given = None
+
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""
         if not self.changed():

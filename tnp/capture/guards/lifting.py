@@ -584,6 +584,8 @@ class Inputs:
         self.functions.clear()
         self._defaults.clear()
         self.told_apart.clear()
+        while self.containers:
+            self.containers.pop().release()
         for made in (*self.shadows, *self.copies):
             release(made)
 

@@ -63,8 +63,8 @@ class Given:
     def __init__(self, inputs: Inputs, real: np.ndarray[Any, Any], source: Source) -> None:
         self.inputs, self.real, self.source = inputs, real, source
         self.is_described = False
-        #: the part of the program in which its elements were read first, if that is on trial
-        self.region: Any = None
+        #: the parts of the program on trial in which its elements were read first: these do not know what they were before
+        self.regions: tuple[Any, ...] = ()
 
     def describe(self) -> None:
         """The program depends on the dtype and the shape from now on."""
@@ -84,7 +84,7 @@ class Given:
             raise NeedsEager(f"it reads {name}, which holds something else in each call")
         self.describe()
         tracer = active.current()
-        self.region = tracer.regions[-1] if tracer.regions else None
+        self.regions = tuple(tracer.regions)
         return self.lifted()
 
     def contents(self) -> Any:
@@ -132,7 +132,7 @@ class Cells:
                 f"not {source.expression}.flags.writeable", f"{source.description} is read-only"
             )
             raise ValueError("assignment destination is read-only")
-        if any(r is given.region for r in active.current().regions):
+        if any(r is other for r in active.current().regions for other in given.regions):
             raise NeedsEager(f"it writes to {source.description}, which it reads first in a loop or a branch")
 
 

@@ -61,6 +61,8 @@ def _view(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> Any:
     (kind,) = args if len(args) == 1 and not kwargs else (None,)
     if is_array_class(kind) and not a.scalar and a.__class__ is np.ndarray:
         return made_of(kind, a[...], a)
+    if kind is np.ndarray and not a.scalar and a.__class__ is np.ndarray:
+        return a[...]
     return tracer.call(lnp.language.method("view"), (a, *args), kwargs)
 
 

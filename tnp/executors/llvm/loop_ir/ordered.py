@@ -103,6 +103,14 @@ def scan_rows(body: Body, s: Scan, inner: Sequence[Var], split: Sequence[Var]) -
     with body.split(inner, split):
         body.store(s.buffer, s.at, body.value(s.value))
     body.values.pop()
-    with body.loop(s.along, "1", body.head.size(s.along.limit)), body.split(inner, split):
-        value = body.value(s.value)
-        body.store(s.buffer, s.at, combine(body.code, body.load(s.buffer, before), value))
+    rows = body.head.size(s.along.limit)
+
+    def others() -> None:
+        with body.loop(s.along, "1", rows), body.split(inner, split):
+            value = body.value(s.value)
+            body.store(s.buffer, s.at, combine(body.code, body.load(s.buffer, before), value))
+
+    if rows.isdigit():
+        others()
+    else:  # there may be one row, of as many elements as a mask selects
+        body.when(body.code.op(f"icmp sgt i64 {rows}, 1"), others)

@@ -25,8 +25,6 @@ def raises_as_eager(f, *args):
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        (np.array(["a", "b"]), "<U1"),
-        (np.array([b"a"]), r"\|S1"),
         (np.array([1, None]), "object"),
         (np.array(["2020-01-01"], "M8[D]"), "datetime64"),
         (np.zeros(2, [("a", float), ("b", int)]), "'a'"),
@@ -34,7 +32,7 @@ def raises_as_eager(f, *args):
         (np.ma.masked_array([1.0, 2.0], [True, False]), "MaskedArray"),
         (np.zeros((1, 1)).view(np.matrix), "matrix"),
     ],
-    ids=["str", "bytes", "object", "datetime", "structured", "longdouble", "masked", "matrix"],
+    ids=["object", "datetime", "structured", "longdouble", "masked", "matrix"],
 )
 def test_kinds_of_array_that_run_eagerly(value, kind):
     def twice(x, y):

@@ -422,3 +422,18 @@ def test_lengths_that_are_equal_and_not_the_same_symbol():
                 jitted(x, np.ones((1, n)))
         else:
             assert_same(jitted(x, np.ones((1, n))), f(x, np.ones((1, n))))
+
+
+def test_a_body_that_comes_to_read_a_size_of_the_program():
+    def f(a):
+        if a.all():
+            for k in range(4, 1, -1):
+                a[a > 3] += k
+            np.unique(a.reshape(-1), return_counts=True)
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5, 6):
+        mine, theirs = np.arange(1, n + 1), np.arange(1, n + 1)
+        jitted(mine)
+        f(theirs)
+        assert_same(mine, theirs)

@@ -29,11 +29,14 @@ from tnp.capture.libraries.numpy.functionals import is_vectorized, lift_vectoriz
 from tnp.capture.libraries.numpy.generators import is_generator
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.lifting import is_compiled_array
+from tnp.capture.objects.array_classes import is_array_class
+from tnp.capture.objects.cell_arrays import is_array_of_objects, lift_cells
 from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
+from tnp.capture.objects.text_arrays import is_array_of_texts, lift_texts
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_class
 from tnp.core import pytree
@@ -196,6 +199,18 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
     ),
     Row(
+        "NumPy arrays of objects, of 1000 elements at most: their shape is guarded, their elements are captured",
+        "input",
+        is_array_of_objects,
+        lambda i, x, s: lift_cells(i, x, i.prologue.let(s)),
+    ),
+    Row(
+        "NumPy arrays of strings, of 1000 elements at most: their elements, when one is read",
+        "guarded",
+        is_array_of_texts,
+        lambda i, x, s: lift_texts(i, x, i.prologue.let(s)),
+    ),
+    Row(
         "NumPy scalars of these dtypes",
         "input",
         lambda x: isinstance(x, np.generic) and is_compiled_array(x),
@@ -206,6 +221,12 @@ ROWS: tuple[Row, ...] = (
         "input",
         lambda x: type(x) is np.memmap and is_compiled_array(x),
         lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
+    ),
+    Row(
+        "arrays of a user's subclass of ndarray: their elements, and each attribute when it is read",
+        "input",
+        lambda x: is_array_class(type(x)) and is_compiled_array(x),
+        lambda i, x, s: i.lift_instance(x, i.prologue.let(s), constant_numbers=_holds_constants(type(x))),
     ),
     Row(
         "lists, tuples, named tuples, dicts and `Counter`: their structure is guarded, their items are captured",

@@ -14,12 +14,15 @@ from tnp.capture import active
 from tnp.capture.contract import CONSTANT_TYPES
 from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.control_flow.maybe_unbound import UNBOUND, TracedMaybe
+from tnp.capture.guards.lifted_container import LiftedContainer
 from tnp.capture.guards.lifting import Inputs
-from tnp.capture.guards.prologue import Source
+from tnp.capture.guards.prologue import Source, disjoint
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.list_of_rows import Rows, array_of_rows
+from tnp.capture.objects.array_classes import elements, is_array_of_class
 from tnp.capture.objects.attribute_dicts import AttributeDict
+from tnp.capture.objects.cell_arrays import CellArray, is_cell_array
 from tnp.capture.objects.constructs import Again, Called, Construct, Shared, attributes_of, is_made_of_attributes
 from tnp.capture.objects.copies import attributes_of_copy
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
@@ -39,6 +42,8 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.runtime.arrays_of_classes import array_of_class
+from tnp.runtime.cells import array_of_objects, array_of_texts, view_of
 
 __all__ = ["change_containers", "note_shared", "output_of", "result_of"]
 
@@ -92,6 +97,9 @@ def change_containers(inputs: Inputs) -> None:
         change = container.change() if container.may_change else None
         if change is not None:
             adds, items = change
+            if container.kind is np.ndarray:
+                _change_array(inputs, container, items)
+                continue
             effect = prims.add_items if adds else prims.set_items
             effect(inputs.object_proxy(container.source, container.kind), _items(items))
             x = container.source.expression
@@ -100,6 +108,23 @@ def change_containers(inputs: Inputs) -> None:
                 inputs.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
         elif container.changed():
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
+
+
+def _change_array(inputs: Inputs, container: LiftedContainer, items: dict[tuple[int, ...], Any]) -> None:
+    """Records that an array of objects of the caller's holds other elements at some indices."""
+    x, prologue = container.source.expression, inputs.prologue
+    prologue.guard(f"{x}.flags.writeable", f"{container.source.description} may be written to")
+    for other in inputs.containers:
+        if other.kind is np.ndarray and other is not container:
+            y = other.source.expression
+            if not disjoint(container.real, other.real):
+                raise NeedsEager(
+                    f"{container.source.description}, which it writes, may overlap {other.source.description}"
+                )
+            prologue.guard(f"disjoint({x}, {y})", f"{x} and {y} do not overlap in memory")
+    prims.set_items(
+        inputs.object_proxy(container.source, container.kind), {at: output_of(v) for at, v in items.items()}
+    )
 
 
 def _items(x: Any) -> Any:
@@ -193,10 +218,13 @@ def output_of(x: Any) -> Any:
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
         return x
+    if is_cell_array(x) and x.seen_by is None and not x.ndim:
+        raise NeedsEager("it returns an array of objects or strings without dimensions")
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x
-    if isinstance(x, np.ndarray) or (library is not None and not isinstance(x, tuple)):
+    is_own_kind = is_cell_array(x) or is_array_of_class(x)
+    if (not is_own_kind and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     name = inputs.shared.get(id(x))
     if id(x) in inputs.returned:
@@ -222,6 +250,10 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
         return x.as_result(output_of)
     if kind is list:
         return _list_output(x)
+    if is_cell_array(x):
+        return _array_of_cells(x)
+    if is_array_of_class(x) and not is_shadow(x):
+        return _array_of_class(x, kind)
     if kind is dict:
         return {_key(k): output_of(y) for k, y in x.items()}
     if kind in (set, frozenset):
@@ -251,6 +283,28 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [output_of(c) for c in children])
     raise NeedsEager(f"it returns a {x.__class__.__name__}")
+
+
+def _array_of_cells(x: CellArray) -> Called:
+    """An array of objects or strings that the program has made, or a view of one."""
+    if x.seen_by is not None:
+        whole, method, args = x.seen_by
+        return Called(view_of, output_of(whole), method, *args)
+    items = list(map(output_of, x.items()))
+    return (
+        Called(array_of_objects, x.shape, items)
+        if x.dtype == object
+        else Called(array_of_texts, x.shape, items, x.dtype)
+    )
+
+
+def _array_of_class(x: Any, kind: type) -> Called:
+    """An array of a user's class that the program has made."""
+    try:
+        array_of_class(kind, np.empty(0), {})
+    except TypeError:
+        raise NeedsEager(f"it returns a {kind.__name__}, which nothing but its class makes") from None
+    return Called(array_of_class, kind, output_of(elements(x)), {k: output_of(v) for k, v in vars(x).items()})
 
 
 def _set_output(x: Any) -> Any:
@@ -308,6 +362,8 @@ def _parts(x: Any) -> Iterable[Any]:
     kind = class_of(x)
     if kind in (list, tuple):
         return () if kind is list and array_of_rows(x) is not None else tuple(x)
+    if is_cell_array(x):
+        return tuple(x.items()) if x.seen_by is None else (x.seen_by[0],)
     if kind is functools.partial:
         return x.func, *x.args, *x.keywords.values()
     if kind is types.MethodType:
@@ -323,7 +379,7 @@ def _parts(x: Any) -> Iterable[Any]:
 
 def _holds_traced(x: Any) -> bool:
     """Whether a value of the trace is in ``x``, or in what it is made of."""
-    if is_traced(x) or is_shadow(x):
+    if is_traced(x) or is_shadow(x) or is_cell_array(x):
         return True
     if isinstance(x, (list, tuple)):
         return any(map(_holds_traced, x))

@@ -22,8 +22,8 @@ from tnp.capture.contract import is_compiled_function
 from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.immutable_values import is_pure_function
 from tnp.capture.objects.shadows import is_shadow
-from tnp.capture.objects.twins import is_twin, traced_members
-from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
+from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, traced_members
+from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_library_module, is_user_function
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import CountsReferences, NeedsEager
 
@@ -33,6 +33,7 @@ __all__ = [
     "check_on_trial",
     "is_impure",
     "looks_at_values",
+    "refuse_speakers",
     "takes_functions",
 ]
 
@@ -255,3 +256,26 @@ def check_on_trial(f: Any) -> None:
     if not _is_pure_module(module) or (module == "builtins" and owner is builtins and f in _TAKING):
         where = "in a loop or a branch" if tracer.regions else "after a value that decides what it does"
         raise NeedsEager(f"it calls {_name(f)} {where}")
+
+
+def refuse_speakers(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises :class:`NeedsEager` where a library is given an object that NumPy would ask for an array."""
+    if type(f) is types.BuiltinFunctionType and isinstance(f.__self__, (list, dict)):
+        return  # which ask NumPy nothing
+    if _is_of(f, "tnp"):
+        return
+    for x in (*args, *kwargs.values()):
+        kind: Any = type(x)
+        if _speaks_of_arrays(kind):
+            raise NeedsEager(f"it gives a {class_of(x).__name__}, whose methods NumPy calls, to a library")
+
+
+#: a class that a program has defined, in ``__flags__``
+_HEAP_TYPE = 1 << 9
+
+
+@functools.cache
+def _speaks_of_arrays(cls: type) -> bool:
+    """Whether the user has written a method of a class that NumPy calls."""
+    is_users = cls.__flags__ & _HEAP_TYPE and not is_library_class(cls)
+    return bool(is_users) and any(hasattr(cls, name) for name in ARRAY_PROTOCOLS)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Any
 
+import numpy as np
+
 from tnp.core import prims
 from tnp.core.elementwise_table import ROWS
 from tnp.core.prims.control_flow import unbound_error
 from tnp.core.prims.elementwise import number_function
-from tnp.core.printing import literal
+from tnp.core.printing import literal, name_of
 from tnp.core.proxies import is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import OperatorExecutor
 from tnp.executors.registry import register_executor
+from tnp.runtime.cells import set_elements
 
 executor = OperatorExecutor("python", version="builtin")
 register_executor(executor)
@@ -112,6 +115,8 @@ _implement("add_items", _add_items, _print_add_items)
 def _set_items(container: Any, items: Any) -> None:
     if isinstance(container, list):
         container[:] = items
+    elif isinstance(container, np.ndarray):
+        set_elements(container, items)
     else:
         container.clear()
         _add_items(container, items)
@@ -121,6 +126,8 @@ def _print_set_items(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     container, items = (literal(x, context) for x in bsym.args)
     if bsym.args[0].python_type is list:
         return f"{container}[:] = {items}"
+    if bsym.args[0].python_type is np.ndarray:
+        return f"{name_of(set_elements, context)}({container}, {items})"
     return f"{container}.clear(); {_print_add_items(bsym, context)}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from tnp.core import prims, symbols
@@ -15,22 +15,22 @@ from tnp.transforms.subtraces import in_bodies
 __all__ = ["define_sizes"]
 
 
-def define_sizes(trace: Trace) -> Trace:
-    """The trace with each size that an operation takes as a number read from the first array that has it.
+def define_sizes(trace: Trace, given: Set[str] = frozenset()) -> Trace:
+    """The trace, which is ``given`` numbers beside its arguments, with each size that an operation takes as a number read from the first array that has it.
 
     A size that is computed (the product of two) is defined by its computation where the trace shows that. A symbolic size that no
     array has is computed of those that it is made of.
     """
-    return _define(trace, {p.name for p in trace.args})
+    return _define(trace, {*given, *(p.name for p in trace.args)})
 
 
-def _define(trace: Trace, given: set[str]) -> Trace:
+def _define(trace: Trace, given: Set[str]) -> Trace:
     """The trace of a program, or of a body of one, which is ``given`` numbers."""
     trace = in_bodies(lambda inner: _define(inner, given), trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
     if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
-    defined = given | {p.name for p in trace.args}
+    defined = {*given, *(p.name for p in trace.args)}
     made = defined | {p.name for b in trace.bound_symbols for p in b.flat_outputs}
     lacking = {
         p.name: p for b in trace.bound_symbols for p in b.flat_inputs if symbols.is_symbol(p) and p.name not in made

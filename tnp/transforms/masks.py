@@ -13,7 +13,7 @@ operations that a fusing executor supports, whose code does not warn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any
 
 from tnp.core import dtypes, prims, sizes
@@ -39,9 +39,11 @@ _CHEAP = frozenset(
 )
 
 
-def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
-    """``trace`` with masked values computed in place of all elements, where nothing needs them gathered."""
-    trace = in_bodies(lambda t: masked_values(t, executors), trace)
+def masked_values(trace: Trace, executors: Sequence[Any], given: Set[str] = frozenset()) -> Trace:
+    """``trace`` with masked values computed in place of all elements, where nothing needs them gathered. As the body of a loop or a branch
+    it is ``given`` the numbers that the program has for arguments."""
+    inside = given | {p.name for p in trace.args if isinstance(p, NumberProxy)}
+    trace = in_bodies(lambda t: masked_values(t, executors, inside), trace)
     fusers = [e for e in executors if e.is_fusing and not e.reports_errors]
     if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
         return trace
@@ -50,7 +52,7 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     gathered: set[str] = set()
     dead = _with_inner(trace, unneeded(trace))
     while True:
-        attempt = _Attempt(before, fusers, gathered, dead)
+        attempt = _Attempt(before, fusers, gathered, dead, given)
         new = attempt.run()
         if new is not None:
             if not attempt.masked:
@@ -91,8 +93,12 @@ class _Attempt:
     """One walk over the trace, in which the values named in ``gathered`` are gathered. ``needed`` collects those that it
     found to be missing there."""
 
-    def __init__(self, trace: Trace, fusers: Sequence[Any], gathered: set[str], dead: set[str]) -> None:
+    def __init__(
+        self, trace: Trace, fusers: Sequence[Any], gathered: set[str], dead: set[str], given: Set[str]
+    ) -> None:
         self.trace = trace
+        #: numbers of the program that a body sees, whether or not it reads them
+        self.given = given
         #: the results that nothing needs
         self.dead = dead
         self.new = Trace.like(trace)
@@ -210,7 +216,7 @@ class _Attempt:
 
     def _with_lengths(self) -> Trace:
         """The new trace with the lengths that it reads defined: by an array that has one, else by counting."""
-        sized = define_sizes(self.new)
+        sized = define_sizes(self.new, self.given)
         lines: list[BoundSymbol] = []
         defined: set[str] = set()
         for b in sized.bound_symbols:

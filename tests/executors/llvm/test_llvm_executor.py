@@ -277,6 +277,14 @@ def test_reductions_along_each_axis(shape, function):
         compare(lambda x, axis=axis: function(x + 1, axis=axis), x, calls=1)
 
 
+@pytest.mark.parametrize("scan", [np.cumsum, np.cumprod, np.maximum.accumulate])
+def test_partial_results_of_as_many_rows_as_a_mask_selects(scan):
+    x = np.arange(16.0).reshape(4, 4) - 3
+    for selected in ([1], [], [0, 1, 3], [0, 1, 2, 3], [2]):
+        mask = np.isin(np.arange(4), selected)
+        compare(lambda x, mask: (scan(x[mask], axis=0), scan(x[mask].reshape(-1, 2, 2), axis=0)), x, mask)
+
+
 def test_threads_may_call_at_once():
     f = tnp.jit(lambda x: np.sin(x).sum() + x * 2)
     x = np.random.default_rng(0).random(200_000)

@@ -7,6 +7,8 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import ListStandIn
@@ -34,8 +36,11 @@ class LiftedContainer:
             return False
         if type(self.made) is GrowingList:
             return bool(self.made.added)
+        now: Any
         if isinstance(self.made, list):
-            now: Any = self.made
+            now = self.made
+        elif self.kind is np.ndarray:
+            now = self.made.cells.held
         elif isinstance(self.made, dict):
             now = [*self.made, *self.made.values()]
         elif type(self.made) is set:
@@ -46,9 +51,13 @@ class LiftedContainer:
 
     def change(self) -> tuple[bool, Any] | None:
         """The change that the program made to a list or a dict: ``True`` and the items that it added or replaced, or ``False`` and all items.
-        ``None`` if there is none."""
+        ``None`` if there is none. Of an array, ``False`` and the elements that it replaced, by their indices."""
         if not self.changed():
             return None
+        if self.kind is np.ndarray:
+            places = np.ndindex(*self.made.shape)
+            pairs = zip(places, self.made.cells.held, self.contents)
+            return False, {at: x for at, x, before in pairs if x is not before}
         if type(self.made) is GrowingList:
             return True, self.made.added
         known = len(self.contents)
@@ -61,6 +70,11 @@ class LiftedContainer:
             return False, dict(self.made)
         before = dict(zip(keys, values))
         return True, {k: v for k, v in self.made.items() if k not in before or before[k] is not v}
+
+    def release(self) -> None:
+        """Lets go of the caller's array of objects or strings, which stand-ins may be kept for."""
+        if self.kind is np.ndarray:
+            self.made.cells.given = None
 
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""
@@ -75,6 +89,8 @@ class LiftedContainer:
         elif type(self.made) is set:
             self.made.clear()
             self.made.update(self.contents)
+        elif self.kind is np.ndarray:
+            self.made.cells.held[:] = self.contents
         elif isinstance(self.made, list):
             self.made[:] = self.contents
         elif isinstance(self.made, deque):

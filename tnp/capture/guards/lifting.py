@@ -313,8 +313,8 @@ class Inputs:
         self._arrays[proxy.name] = (memory, storage, expression)
         return handle
 
-    def is_also(self, value: Any, handle: TracedArray, source: Source) -> None:
-        """``value``, which ``source`` fetches, is the array ``handle``, which became an input by another name."""
+    def is_also(self, value: Any, handle: Any, source: Source) -> None:
+        """``value``, which ``source`` fetches, is what ``handle`` stands for in the program."""
         self._by_identity[id(value)] = (value, handle, source.expression)
 
     def add_scalar(self, value: np.generic, source: Source, proxy: TensorProxy) -> TracedArray:
@@ -585,6 +585,8 @@ class Inputs:
         self.functions.clear()
         self._defaults.clear()
         self.told_apart.clear()
+        while self.containers:
+            self.containers.pop().release()
         for made in (*self.shadows, *self.copies):
             release(made)
 

@@ -30,6 +30,8 @@ __all__ = [
     "mark_dynamic",
 ]
 
+#: an array of objects or strings that came with so many contents is Python's to read
+CONTENTS = 8
 #: a dict that came with so many kinds of keys is one that remembers: Python reads and changes it
 KEYS = 4
 #: a dict with more values, nested ones counted, is guarded only by the items that a program reads
@@ -169,6 +171,8 @@ class VaryingValues:
         self._first: dict[tuple[type, str], Any] = {}
         #: the keys that dicts came with
         self._keys: dict[str, set[tuple[Any, ...]]] = {}
+        #: what arrays of objects or strings came with: shapes, or all strings
+        self._contents: dict[str, set[Any]] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
 
@@ -235,6 +239,14 @@ class VaryingValues:
         if len(seen) <= KEYS and all(type(k) in _PLAIN for k in found):
             seen.add(tuple(found))
         return len(seen) > KEYS
+
+    def has_many_contents(self, name: str, contents: Any) -> bool:
+        """Whether an array of objects or strings, which is called ``name``, was read with other contents so often that there is to be no
+        program for each; notes them."""
+        seen = self._contents.setdefault(name, set())
+        if len(seen) <= CONTENTS:
+            seen.add(contents)
+        return len(seen) > CONTENTS
 
     def is_read_by_key(self, name: str, found: Mapping[Any, Any]) -> bool:
         """Whether of a dict among the arguments, which is called ``name``, the present trace has guards on those keys alone that it reads;

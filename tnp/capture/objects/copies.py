@@ -8,6 +8,7 @@ import functools
 import types
 from typing import Any
 
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.shadows import CODE_TYPES, Shadowed, is_plain_object, is_shadow, state_of
 from tnp.capture.objects.twins import attributes_past_class, class_attribute
@@ -84,7 +85,13 @@ def _begun(x: Any) -> tuple[Any, Shadowed]:
 def _deeply(memo: dict[int, Any], x: Any) -> Any:
     """What a deep copy has in place of an attribute ``x``."""
     kinds = (TracedArray, TracedNumber, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
-    if is_shadow(x) or x is None or type(x) in kinds or isinstance(x, (type, *CODE_TYPES, enum.Enum)):
+    if (
+        is_shadow(x)
+        or is_cell_array(x)
+        or x is None
+        or type(x) in kinds
+        or isinstance(x, (type, *CODE_TYPES, enum.Enum))
+    ):
         return copy.deepcopy(x, memo)
     if type(x).__module__ == "torch" or (type(x) is not Foreign and is_plain_object(x)):
         return copy.deepcopy(x, memo)

@@ -12,6 +12,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.interpolant import Interpolant
@@ -101,7 +102,7 @@ def type_(x: Any, *rest: Any) -> Any:
         x = x.settled()
     if isinstance(x, (GrowingList, ListStandIn)):
         return list
-    if type(x) in _STAND_INS or type(x) is Interpolant:
+    if type(x) in _STAND_INS or type(x) is Interpolant or is_cell_array(x):
         return x.__class__
     return class_of(x)
 
@@ -114,7 +115,7 @@ def isinstance_(x: Any, kinds: Any) -> bool:
         check = class_attribute(type(kind), "__instancecheck__")
         if is_followed(check):
             raise NeedsEager(f"{kind.__name__} decides what is an instance of it")
-    if type(x) in _HANDLES:  # classes that look for methods would find those of traced values
+    if type(x) in _HANDLES or is_cell_array(x):  # classes that look for methods would find those of traced values
         return any(_is_instance_of_class(x, kind) for kind in (kinds if type(kinds) is tuple else (kinds,)))
     if type(x) is not TracedEither:
         return isinstance(x, kinds)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.array_classes import ArrayOfClass, is_array_of_class
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, refuse
@@ -87,6 +88,8 @@ def attribute(owner: Any, name: str) -> Any:
     if kind is super:
         if type(owner.__self__) is Foreign:
             refuse(owner.__self__, f"reads {name} by super() of")
+        if is_array_of_class(owner.__self__):
+            return _of_array_by_super(owner, name)
         value = getattr(owner, name)
         if isinstance(value, (*_CODE, types.MethodType)):
             return value
@@ -94,6 +97,20 @@ def attribute(owner: Any, name: str) -> Any:
     if is_twin(kind) or kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return _of_instance(owner, name)
     return getattr(owner, name)
+
+
+def _of_array_by_super(owner: Any, name: str) -> Any:
+    """An attribute of ``super()`` in a method of a subclass of ndarray."""
+    x = owner.__self__
+    mro = class_of(x).__mro__
+    kind = next((c for c in mro[mro.index(owner.__thisclass__) + 1 :] if name in vars(c)), None)
+    if kind is not np.ndarray and kind is not object:
+        value = getattr(owner, name)
+        if isinstance(value, (*_CODE, types.MethodType)):
+            return value
+    elif name in vars(ArrayOfClass):
+        return vars(ArrayOfClass)[name].__get__(x, type(x))
+    raise NeedsEager(f"it reads {name} by super()")
 
 
 def _of_logger(logger: logging.Logger, name: str) -> Any:
@@ -247,7 +264,7 @@ def _of_instance(x: Any, name: str) -> Any:
         return get_by(class_attribute(kind, name), name, x, kind)
     if name in getattr(x, "__dict__", ()):
         return getattr(x, name)
-    owner = next(c for c in type(x).__mro__ if name in c.__dict__)
+    owner = next(c for c in (*class_of(x).__mro__, *type(x).__mro__) if name in c.__dict__)
     return getattr(x, name) if _is_of_library(owner) else _lift(found, owner, "class", name)
 
 

@@ -15,8 +15,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.array_classes import is_array_class, mirror_of, plain_view
 from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
 from tnp.capture.objects.foreign import Foreign
@@ -185,6 +188,12 @@ class Shadowed:
         self.inputs.watch(made, Source(f"{e}.__dict__", f"{description}.__dict__"), held)
         return made
 
+    def elements(self) -> Any:
+        """Of an array of a user's class, the plain array on its memory."""
+        plain = self.inputs.prologue.constant(plain_view, "plain_view")
+        source = self.inputs.prologue.let(Source(f"{plain}({self.source.expression})", self.source.description))
+        return self.inputs.lift(plain_view(self.real), source)
+
     def view(self, made: Any) -> AttributeDict:
         """The same where the class does not look attributes up itself, which the program may change. ``made`` is the stand-in."""
         if not type(self.real).__dictoffset__:
@@ -267,7 +276,7 @@ class Shadowed:
         """Stores an attribute of the object, whose stand-in is ``made``, past a ``__setattr__`` of its class."""
         kind, where = type(self.real), f"{self.source.description}.{name}"
         descriptor = class_attribute(kind, name)
-        if name in _OF_EVERY_OBJECT:
+        if name in _OF_EVERY_OBJECT or (is_array_class(kind) and name in vars(np.ndarray)):
             raise NeedsEager(f"it assigns {where}")
         if isinstance(descriptor, property):
             class_attribute(type(made), name).__set__(made, value)
@@ -408,6 +417,9 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         **_copying_methods(kind),
         **methods,
     }
+    if is_array_class(kind):
+        body["_tnp_twin_of"], body["_tnp_lifted"] = kind, lambda self: state_of(self).elements()
+        return make_class(mirror_of(kind), body)
     return make_class(kind, body)
 
 

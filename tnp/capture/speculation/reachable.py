@@ -12,6 +12,7 @@ from typing import Any
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
 from tnp.capture.objects.attribute_dicts import AttributeDict
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.constructs import attributes_of
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.row_list import ListStandIn
@@ -106,6 +107,9 @@ class Reachable:
         elif issubclass(kind, dict):
             self.found.append((x, dict(x)))
             items += dict.values(x)
+        elif is_cell_array(x) and x.cells.is_loaded:
+            self.found.append((x.cells.held, list(x.cells.held)))
+            items += x.cells.held
         elif kind is types.FunctionType:
             cells = [c for c in x.__closure__ or () if _is_bound(c)]
             self.cells += cells

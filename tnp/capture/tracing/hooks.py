@@ -28,6 +28,8 @@ from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.libraries.numpy.sources import call_undefined
+from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_class, is_array_of_class, new_array
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.copies import copied, deeply_copied
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
@@ -35,7 +37,7 @@ from tnp.capture.objects.namespaces import attribute, builtin, check_owner, impo
 from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
-from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, twin_of
+from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.objects.users_descriptors import get_by, set_by
 from tnp.capture.purity import (
     CALLING_AT_ONCE,
@@ -43,13 +45,13 @@ from tnp.capture.purity import (
     check_on_trial,
     is_impure,
     looks_at_values,
+    refuse_speakers,
     takes_functions,
 )
 from tnp.capture.rewrite.code_origin import (
     CACHED,
     is_followed,
     is_followed_of_python,
-    is_library_class,
     is_numpys,
     is_user_function,
 )
@@ -214,6 +216,8 @@ class Runtime(ControlFlow):
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
+        if type(target) is TracedArray and is_array_of_class(value):
+            value = elements(value)
         self.written(target)[made_lists.position(target, key)] = value
 
     def written(self, x: Any) -> Any:
@@ -314,6 +318,8 @@ class Runtime(ControlFlow):
 
     def _call_object(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of what has a ``__call__``."""
+        if type(f) is types.MethodType and is_array_of_class(f.__self__):  # one of ndarray's
+            return f(*args, **kwargs)
         kind = class_of(f)
         own_call = getattr(kind, "__tnp_call__", None) or type(f).__dict__.get("__tnp_call__")
         if own_call is not None:
@@ -329,7 +335,8 @@ class Runtime(ControlFlow):
         return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        _refuse_speakers(f, args, kwargs)
+        if not any(map(is_array_of_class, (*args, *kwargs.values()))):
+            refuse_speakers(f, args, kwargs)
         if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
             return fresh(f(*args, **kwargs))
         if symbol.id.startswith("scipy_method."):
@@ -340,8 +347,10 @@ class Runtime(ControlFlow):
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
         if f is inspect.signature or f is inspect.getfullargspec:
             return signature_of(f, *args, **kwargs)
+        if args and is_array_of_class(args[0]) and getattr(f, "__objclass__", None) is np.ndarray:
+            return getattr(ArrayOfClass, f.__name__)(*args, **kwargs)
         check_on_trial(f)
-        _refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
+        refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
         tracer = active.current()
         if looks_at_values(f):
@@ -377,7 +386,8 @@ class Runtime(ControlFlow):
             return result
         except TypeError as error:  # code in C tells the classes that it was given
             is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
-            if not is_pythons and any(kind.__name__ in str(error) for kind in (TracedArray, TracedNumber)):
+            kinds = (TracedArray, TracedNumber, *(type(a) for a in args if is_cell_array(a) or is_array_of_class(a)))
+            if not is_pythons and any(kind.__name__ in str(error) for kind in kinds):
                 raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
             raise
 
@@ -393,11 +403,14 @@ class Runtime(ControlFlow):
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_followed(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
-        if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
+        of_array = is_array_class(cls)
+        if not of_array and (calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields")):
             return self._call_library(cls, args, kwargs)
         active.current().inputs.guard_class(cls, data=True)
-        twin = twin_of(cls)
-        if is_followed(new):
+        twin = cls if of_array else twin_of(cls)
+        if of_array and not is_followed(new):
+            made = new_array(cls, *args, **kwargs)
+        elif is_followed(new):
             made = call_traced(new, (cls, *args), kwargs)
             if not isinstance(made, cls):
                 return made
@@ -408,7 +421,7 @@ class Runtime(ControlFlow):
         active.current().inputs.made[id(made)] = made
         if is_followed(init):
             call_traced(init, (made, *args), kwargs)
-        else:
+        elif not of_array:
             init(made, *args, **kwargs)
         return made
 
@@ -434,7 +447,10 @@ def _call_operation(f: Any, operation: Symbol, args: tuple[Any, ...], kwargs: di
     """A call of what the user made an operation."""
     if isinstance(f, np.ufunc) and kwargs:
         raise NeedsEager(f"it passes {', '.join(kwargs)} to {f.__name__}, an operation of the user's")
-    if not is_traced((args, tuple(kwargs.values()))) and not operation.tags:
+    given = (*args, *kwargs.values())
+    if any(is_cell_array(x) or is_array_of_class(x) for x in given):
+        raise NeedsEager(f"it gives {operation.name}, an operation of the user's, an array that is not compiled")
+    if not is_traced(given) and not operation.tags:
         return fresh(f(*args, **kwargs))
     return active.current().call(operation, args, kwargs)
 
@@ -460,25 +476,6 @@ def _looks_into_arguments(cls: type) -> bool:
     # Classes of other modules in C may say that they are builtins.
     is_misnamed = cls.__module__ == "builtins" and not any(cls in vars(m).values() for m in (builtins, types))
     return not in_python and (is_misnamed or cls.__module__ not in _KEEPING)
-
-
-def _refuse_speakers(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises :class:`NeedsEager` where a library is given an object that NumPy would ask for an array."""
-    for x in (*args, *kwargs.values()):
-        kind: Any = type(x)
-        if _speaks_of_arrays(kind):
-            raise NeedsEager(f"it gives a {class_of(x).__name__}, whose methods NumPy calls, to a library")
-
-
-#: a class that a program has defined, in ``__flags__``
-_HEAP_TYPE = 1 << 9
-
-
-@functools.cache
-def _speaks_of_arrays(cls: type) -> bool:
-    """Whether the user has written a method of a class that NumPy calls."""
-    is_users = cls.__flags__ & _HEAP_TYPE and not is_library_class(cls)
-    return bool(is_users) and any(hasattr(cls, name) for name in ARRAY_PROTOCOLS)
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

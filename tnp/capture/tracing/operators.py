@@ -10,8 +10,10 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.libraries.numpy import array_classes
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
+from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_of_class
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.growing import GrowingArray, array_of
@@ -51,6 +53,12 @@ _NEVER_OVERFLOWING = frozenset(
 )
 
 
+#: by an operator's method, the special method that is asked of what stands on its right
+_REFLECTED = {method: f"__r{dunder}__" for dunder, method in languages.BINARY_OPERATORS.items()} | {
+    "eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__",
+}  # fmt: skip
+
+
 def _is_integer(x: Any) -> bool:
     """Whether an operand is an integer, or a scalar of integers or bools."""
     if type(x) is TracedArray:
@@ -62,6 +70,8 @@ def _is_integer(x: Any) -> bool:
 def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     """A Python operator on traced values, numbers and arrays."""
     kinds = set(map(type, args))
+    if any(issubclass(kind, ArrayOfClass) for kind in kinds):
+        return array_classes.operated(tracer, method, _REFLECTED[method], args)
     if any(issubclass(kind, ListStandIn) for kind in kinds):
         return operate(tracer, method, *(x.as_array() if isinstance(x, ListStandIn) else x for x in args))
     if TracedOptional in kinds or GrowingArray in kinds:
@@ -122,6 +132,8 @@ def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> An
     if not is_operand(other):
         return NotImplemented
     other = array_of(settled(other))
+    if is_array_of_class(other):
+        other = elements(other)
     if type(other) is TracedEither:
         other = other.beside(target.dtype)
     return target.library.in_place(tracer, method, target, other)

@@ -32,6 +32,7 @@ from tnp.capture.libraries.numpy.functionals import FUNCTIONALS
 from tnp.capture.libraries.numpy.in_place import IN_PLACE
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
 from tnp.capture.libraries.numpy.operations import select
+from tnp.capture.objects.array_classes import new_array
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.objects.plain_attributes import OF_OBJECT
@@ -282,6 +283,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     vars: lambda x: get_attribute(x, "__dict__"),
     dir: _dir,
     np.ndarray: _ndarray,
+    np.ndarray.__new__: new_array,
     **PRODUCTS,
     np.errstate: Errstate,
     warnings.catch_warnings: CatchWarnings,
@@ -294,6 +296,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 }
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
-    list, np.ndarray, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    list, np.ndarray, np.ndarray.__new__, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
     operator.is_, operator.is_not, warnings.catch_warnings, collections.deque, *OF_OBJECT, *PRODUCTS,
 ))  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import scalar_of, scalar_or_number, select
+from tnp.capture.objects.array_classes import elements, has_own, is_array_of_class
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -162,6 +163,8 @@ def condition_of(x: Any) -> Any:
         return x.is_filled()
     if type(x) is TracedOptional:
         return condition_of(x.truth())
+    if is_array_of_class(x) and not has_own(x, "__bool__"):
+        return elements(x)
     return x.scalar if type(x) is TracedEither else x
 
 

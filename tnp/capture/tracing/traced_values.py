@@ -27,15 +27,8 @@ from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
 
 __all__ = [
-    "Storage",
-    "TracedArray",
-    "TracedNumber",
-    "TracedObject",
-    "hash_of_number",
-    "is_fitting_mask",
-    "serials",
-    "shapes_in",
-]
+    "Storage", "TracedArray", "TracedNumber", "TracedObject", "hash_of_number", "is_fitting_mask", "left_to", "serials", "shapes_in",
+]  # fmt: skip
 
 
 serials = itertools.count()
@@ -534,13 +527,13 @@ def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
     def operate(self: TracedArray, other: Any) -> Any:
         tracer = _tracer.current()
         if not tracer.is_operand(other):
-            return _left_to(other, self)
+            return left_to(other, self)
         return tracer.operate(method, *((other, self) if reflected else (self, other)))
 
     return operate
 
 
-def _left_to(other: Any, array: TracedArray) -> Any:
+def left_to(other: Any, array: TracedArray) -> Any:
     """``NotImplemented`` where NumPy leaves an operator to ``other``, which is no operand of arrays. Raises :class:`NeedsEager` where it
     takes it for an object, with which it computes element by element."""
     kind = type(other)

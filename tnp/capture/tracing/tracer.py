@@ -18,11 +18,14 @@ from tnp.capture.guards.lifting import Inputs
 from tnp.capture.libraries.base import Library, library_of_function, library_of_value
 from tnp.capture.libraries.numpy.generators import example_of, method_of
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.libraries.numpy.operations import as_array
+from tnp.capture.libraries.numpy.operations import as_array, fresh
+from tnp.capture.objects.array_classes import is_array_of_class
+from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
+from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
@@ -182,6 +185,10 @@ class Tracer:
             return {k: self.value(y, seen) for k, y in x.items()}
         if kind is slice:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
+        if is_cell_array(x):
+            raise NeedsEager(f"it computes with {x.words}")
+        if is_array_of_class(x):
+            raise NeedsEager(f"it computes with a {class_of(x).__name__}")
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither or kind is TracedOptional:
@@ -509,6 +516,10 @@ class Tracer:
     def known_scalar(self, a: TracedArray) -> Any:
         """The value of a NumPy scalar that is an argument (the trace then depends on it), else ``None``."""
         return self.inputs.known_scalar(a)
+
+    def constant_result(self, x: Any) -> Any:
+        """``x``, what NumPy has computed of values that are known, as what each call makes anew."""
+        return fresh(x)
 
     def array_handle(self, x: Any) -> TracedArray:
         """``x`` as a traced array."""

@@ -62,7 +62,8 @@ def add_items(container: ObjectProxy, items: Any, /) -> None:
 
 @prim(OpTags.EFFECT, OpTags.ASSIGNS)
 def set_items(container: ObjectProxy, items: Any, /) -> None:
-    """A list or a dict, an argument or reached from one, holds ``items`` from now on, and nothing else."""
+    """A list or a dict, an argument or reached from one, holds ``items`` from now on, and nothing else. An array of objects holds ``items`` at
+    the indices that are their keys."""
 
 
 @prim(OpTags.VIEW, OpTags.MAY_RAISE)

@@ -44,8 +44,19 @@ def _converted(x: Any, dtype: Any = None) -> TensorProxy:
     wanted = None if dtype is None else dtype_or(dtype, dtypes.float64)
     if wanted is not None and isinstance(x, TensorProxy):
         check_real(x, wanted)
-    a = as_array(x, wanted)
+    a = as_array(x if wanted is None or wanted.kind not in _OF_NOTHING else _filled_in(x, wanted.kind), wanted)
     return prims.clone(a) if a.scalar else a
+
+
+#: by kinds of dtypes, what NumPy makes of ``None``
+_OF_NOTHING = {"b": False, "f": math.nan, "c": complex(math.nan, math.nan)}
+
+
+def _filled_in(x: Any, kind: str) -> Any:
+    """``x`` with numbers in place of each ``None`` in nested sequences, for an array of that kind of dtype."""
+    if type(x) in (list, tuple):
+        return type(x)(_filled_in(y, kind) for y in x)
+    return _OF_NOTHING[kind] if x is None else x
 
 
 # Of other things

@@ -14,6 +14,7 @@ import numpy as np
 
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.strided import strides_of
+from tnp.capture.objects.array_classes import is_array_class, made_of
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.core import prims
 from tnp.core.errors import NeedsEager, NeedsValue, user_stack_level
@@ -54,6 +55,15 @@ def _partition(tracer: Tracer, a: TracedArray, kth: Any, *args: Any, **kwargs: A
 
 def _put(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
     tracer.call(lnp.put, (_written_to(tracer, a), *args), kwargs)
+
+
+def _view(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> Any:
+    (kind,) = args if len(args) == 1 and not kwargs else (None,)
+    if is_array_class(kind) and not a.scalar and a.__class__ is np.ndarray:
+        return made_of(kind, a[...], a)
+    if kind is np.ndarray and not a.scalar and a.__class__ is np.ndarray:
+        return a[...]
+    return tracer.call(lnp.language.method("view"), (a, *args), kwargs)
 
 
 def _array_namespace(tracer: Tracer, a: TracedArray, *, api_version: Any = None) -> Any:
@@ -119,6 +129,7 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "is_integer": _is_integer,
     "item": _item,
     "tolist": _tolist,
+    "view": _view,
     "to_device": _to_device,
     "__array_namespace__": _array_namespace,
     "__array_wrap__": _array_wrap,

@@ -13,7 +13,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import library_of_value, register
-from tnp.capture.libraries.numpy import lifting, out
+from tnp.capture.libraries.numpy import array_classes, cell_arrays, lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
@@ -28,6 +28,7 @@ from tnp.capture.libraries.numpy.operations import as_array, copy_of, range_as_a
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.libraries.numpy.subscripts import Subscripts, check_mask
+from tnp.capture.objects.array_classes import is_array_class
 from tnp.capture.objects.row_list import ListStandIn, NumberList, RowList
 from tnp.capture.tracing.growing import array_of, holds_growing
 from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
@@ -184,6 +185,11 @@ class NumpyLibrary(Operators, Subscripts):
                 subclassed.add(x.storage)
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        own = cell_arrays.called(function, args, kwargs)
+        if own is NotImplemented:
+            own = array_classes.called(self, tracer, function, args, kwargs)
+        if own is not NotImplemented:
+            return own
         if any(type(a) is TracedFlat and not a.base.contiguous_ for a in args) and self._may_give_argument(function):
             raise NeedsEager(f"it passes .flat of an array that may not be contiguous to {function.__name__}")
         if any(map(holds_growing, args)):
@@ -295,6 +301,8 @@ class NumpyLibrary(Operators, Subscripts):
         if not issubclass(cls, (np.generic, np.dtype, np.ndarray)):
             return NotImplemented
         traced = is_traced((args, tuple(kwargs.values())))
+        if is_array_class(cls):
+            return NotImplemented
         if issubclass(cls, (np.dtype, np.ndarray)):
             if traced:
                 raise NeedsEager(f"it makes a {cls.__name__} of an array")

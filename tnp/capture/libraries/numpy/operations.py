@@ -9,6 +9,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.objects.text_arrays import as_cells
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core import languages, sizes
@@ -40,6 +41,8 @@ def fresh(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(x).__name__}")
+        if x.dtype.kind in "OUS":
+            return as_cells(x)
         made = copy_of(active.current().inputs.constant_array(x))
         if x.flags.c_contiguous:
             made._strides = ROW_MAJOR

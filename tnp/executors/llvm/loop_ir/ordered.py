@@ -103,13 +103,14 @@ def scan_rows(body: Body, s: Scan, inner: Sequence[Var], split: Sequence[Var]) -
     with body.split(inner, split):
         body.store(s.buffer, s.at, body.value(s.value))
     body.values.pop()
-    limit = body.head.size(s.along.limit)
+    rows = body.head.size(s.along.limit)
 
     def others() -> None:
-        with body.loop(s.along, "1", limit), body.split(inner, split):
+        with body.loop(s.along, "1", rows), body.split(inner, split):
             value = body.value(s.value)
             body.store(s.buffer, s.at, combine(body.code, body.load(s.buffer, before), value))
 
-    # There may be one row alone: a loop has one iteration at least.
-    is_known = limit.isdigit()
-    body.when(str(int(limit) > 1).lower() if is_known else body.code.op(f"icmp sgt i64 {limit}, 1"), others)
+    if not rows.isdigit():  # there may be one row, of as many elements as a mask selects
+        body.when(body.code.op(f"icmp sgt i64 {rows}, 1"), others)
+    elif int(rows) > 1:
+        others()

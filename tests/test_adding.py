@@ -176,7 +176,8 @@ for shape in ((40_000,), (3, 5), (0,), ()):
         found, expected = f(x, y), chain(x, y)
         assert found.dtype == expected.dtype and found.shape == expected.shape and (found == expected).all()
     names = [b.sym.name for b in tnp.last_traces(f)[-1].body]
-    assert names.count("blockwise_fusion0") == 1 and not {"exp", "sqrt", "subtract"} & {*names}
+    fused = int(0 not in shape)  # nothing computes elements that are not there
+    assert names.count("blockwise_fusion0") == fused and not {"exp", "sqrt", "subtract"} & {*names}
 x, y = np.ones((2, 3))
 grad = tnp.grad(tnp.jit(lambda x, y: chain(x, y).sum(), executors=["blockwise"]))
 np.testing.assert_allclose(grad(x, y), tnp.grad(lambda x, y: chain(x, y).sum())(x, y))

@@ -41,6 +41,7 @@ def pool():
     pool = allocator._pool()
     limit = pool["limit"]
     pool["limit"] = 64 * MB
+    gc.collect()  # arrays of tests before, which would come into the pool later
     allocator.trim()
     yield pool
     assert not get_handler_name or get_handler_name() == DEFAULT

@@ -576,15 +576,9 @@ class Inputs:
 
     def release(self) -> None:
         """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
-        self._by_identity.clear()
-        self.scalars.clear()
-        self.lists.clear()
-        self._arrays.clear()
-        self.same.clear()
-        self.made.clear()
-        self.functions.clear()
-        self._defaults.clear()
-        self.told_apart.clear()
+        held: tuple[Any, ...] = (self._by_identity, self.scalars, self.lists, self._arrays, self.same, self.made)
+        for kept in (*held, self.functions, self._defaults, self.told_apart):
+            kept.clear()
         while self.containers:
             self.containers.pop().release()
         for made in (*self.shadows, *self.copies):

@@ -72,6 +72,8 @@ class LLVMExecutor(FusionExecutor):
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if is_control_flow(bsym):
             return is_available() and program.takes(bsym, self.everything, self.fast)
+        if OpTags.BETTER_OPENED in bsym.sym.tags and any(p.sym is prims.matmul for p in _prims(bsym)):
+            return False  # the product is a call of a library's in most programs, and the function is not
         if loop_ir.is_symbolic(bsym):
             return is_available() and loop_ir.takes(bsym)
         return is_available() and takes(bsym) and not _sums_long_windows(bsym)
@@ -101,7 +103,7 @@ class LLVMExecutor(FusionExecutor):
             return last.sym is prims.item and len(parts) > 1 and all(map(self.can_fuse, parts))
         if OpTags.BETTER_OPENED not in bsym.sym.tags:
             return False
-        parts = list(_prims(bsym))
+        parts = [p for p in _prims(bsym) if p.sym is not prims.matmul]
         large = [p for p in parts if any(isinstance(x, TensorProxy) and _is_large(x) for x in p.flat_inputs)]
         if large:
             return all(map(takes, large))

@@ -177,12 +177,6 @@ def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
     return not batched and _on_cpu(*args, **kwargs)
 
 
-def _has_one_operand(subscripts: Any, *operands: Any, **kwargs: Any) -> bool:
-    """As :func:`_on_cpu`, and no product: NumPy multiplies element by element what the language makes matrix products."""
-    arrays = operands if isinstance(subscripts, str) else operands[1:2]
-    return len(arrays) == 1 and _on_cpu(*operands, **kwargs)
-
-
 def _is_of_known_size(*args: Any, **kwargs: Any) -> bool:
     """As :func:`_on_cpu`, and the sizes are known: otherwise NumPy may warn of them, and the program does so itself."""
     return all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy)) and _on_cpu(*args, **kwargs)
@@ -198,7 +192,6 @@ def _takes_all(*args: Any, where: Any = True, ddof: Any = 0, **kwargs: Any) -> b
 #: functions that are better run as what they consist of, where this says so
 _IN_PARTS = {
     "matmul": _is_one_product_each,
-    "einsum": _has_one_operand,
     **dict.fromkeys(("average", "mean", "std", "var"), _takes_all),
     **dict.fromkeys(("nanmean", "nanstd", "nanvar"), _is_of_known_size),
 }

@@ -50,7 +50,9 @@ def _argument(n):
     [pytest.param(n, f, id=name) for n, table in ((2, ONE_PROGRAM), (4, PROGRAM_A_SIZE)) for name, f in table.items()],
 )
 def test_programs_for_all_sizes(programs, function, monkeypatch):
-    monkeypatch.setattr("tnp.compile.any_size.COMPILING", 1e9)  # a size whose calls take long gets no program of its own
+    monkeypatch.setattr(
+        "tnp.compile.any_size.COMPILING", 1e9
+    )  # a size whose calls take long gets no program of its own
     jitted = tnp.jit(function, strict=True)
     for n in (160, 161, 190, 133):
         x = _argument(n)

@@ -13,7 +13,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program import blas
 from tnp.executors.llvm.program.integers import Int, coefficient, magnitude
-from tnp.executors.llvm.program.ir import Cell, Constant, Operand, constant
+from tnp.executors.llvm.program.ir import Cell, Constant, Operand, constant, whole_number
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
@@ -24,6 +24,8 @@ __all__: list[str] = []
 
 #: elements that are added up at once; the sums of such blocks are added with compensation, so that errors do not grow
 BLOCK = 1024
+#: the place of the extreme of no more elements is found in one loop
+FEW = 16
 #: multiplications from which on a library's product is faster
 LARGE_PRODUCT = 64**3
 #: rows of a matrix that are added to a row of a product at once
@@ -177,7 +179,7 @@ for _row in REDUCTIONS:
     _reduction(_row)
 
 
-def _arg_reduction(name: str, comparison: str) -> None:
+def _arg_reduction(name: str, comparison: str, extreme: str) -> None:
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dim: int) -> Array:
         n = a.shape[dim]
@@ -186,10 +188,18 @@ def _arg_reduction(name: str, comparison: str) -> None:
         if a.dtype.kind == "c":
             raise Refused(f"{name} of complex numbers")
 
+        is_long = n.high > FEW
+        x = p.force(a) if is_long and a.cost else a
+
         def reduce(x: Array, fixed: dict[int, Int]) -> Operand:
             def element(i: Int) -> Operand:
                 return x.element(p, tuple(i if d == dim else fixed[d] for d in range(len(x.shape))))
 
+            if is_long:
+                is_bool = x.dtype.kind == "b"
+                wanted = constant(name == "argmax", x.dtype) if is_bool else _accumulate(p, extreme, x, [dim], fixed)
+                found = _first_equal(p, n, element, wanted, x.dtype)
+                return p.code.select(p.less(found, n), found, ZERO, dtypes.int64) if is_bool else found
             code, best, where = p.code, p.cell(x.dtype), p.cell(dtypes.int64)
             code.set(best, element(ZERO))
             code.set(where, ZERO)
@@ -203,11 +213,25 @@ def _arg_reduction(name: str, comparison: str) -> None:
                 code.set(where, code.select(better, i, code.get(where), dtypes.int64))
             return code.get(where)
 
-        return _reduced(p, a, [dim], out.dtype, reduce)
+        return _reduced(p, x, [dim], out.dtype, reduce)
 
 
-_arg_reduction("argmax", "gt")
-_arg_reduction("argmin", "lt")
+def _first_equal(p: Program, n: Int, element: Any, extreme: Operand, dtype: DType) -> Int:
+    """Where the first element is that is the extreme of all, which is NaN if one is; ``n`` if there is none. Both loops are vectors; one
+    loop that finds the extreme and its place at once would be none."""
+    code, first = p.code, p.cell(dtypes.int64)
+    code.set(first, n)
+    with p.loop(ZERO, n) as i:
+        value = element(i)
+        found: Operand = code.apply("eq", [value, extreme], dtype, dtypes.bool8)
+        if dtype.kind == "f":
+            found = code.either(found, code.apply("isnan", [value], dtype, dtypes.bool8))
+        code.set(first, code.extreme("smin", code.get(first), code.select(found, i, n, dtypes.int64)))
+    return whole_number(code.get(first), 0, n.high)
+
+
+_arg_reduction("argmax", "gt", "amax")
+_arg_reduction("argmin", "lt", "amin")
 
 
 @rule("var")

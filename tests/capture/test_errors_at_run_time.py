@@ -246,3 +246,17 @@ def test_a_number_that_does_not_fit_what_is_overwritten():
                 outcome = repr(error)
             found.append(repr((outcome, x)))
         assert found[1] == found[0]
+
+
+def test_an_error_behind_a_write_that_the_guards_read():
+    def f(x, divisor):
+        k = int(x[0])
+        x %= divisor
+        x[k] -= divisor
+        return [divisor for _ in range(k)]
+
+    for g in (f, tnp.jit(f)):
+        x = np.array([6.0, 1, 2, 3, 4, 5])
+        with np.errstate(invalid="ignore"), pytest.raises(IndexError, match="index 6 is out of bounds"):
+            g(x, np.asarray(0.0))
+        assert np.isnan(x).all()

@@ -31,6 +31,16 @@ def test_nothing_is_computed():
     assert computed.count("np.empty") == 3 and "sin" not in computed and "sqrt" not in computed, computed
 
 
+def test_sizes_that_vary_beside():
+    def f(x):
+        return np.sin(x[:0] * 2), x.sum()
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5, 1):
+        x = np.arange(3.0 * n).reshape(3, n)
+        assert_same(jitted(x), f(x))
+
+
 def test_errors_are_raised():
     def f(x, y):
         return np.sin(x) + y

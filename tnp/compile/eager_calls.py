@@ -145,7 +145,10 @@ class EagerCalls:
             return self._start_over(form, values, error)
         if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
             raise error
-        entry = self.entry_for(form, values)
+        try:
+            entry = self.entry_for(form, values)
+        except Exception:  # its guards read what the program has written
+            raise error from None
         if entry is None or entry.eager_reason is not None or not entry.traces:
             raise error
         trace = entry.traces[0]

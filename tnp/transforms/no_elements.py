@@ -21,7 +21,7 @@ def _has_no_elements(b: BoundSymbol) -> bool:
     made = b.output
     if OpTags.ELEMENTWISE not in b.sym.tags or not isinstance(made, TensorProxy) or made.lang.name != "numpy":
         return False
-    return any(type(n) is int and n == 0 for n in made.shape) and not may_raise(b)
+    return all(type(n) is int for n in made.shape) and 0 in made.shape and not may_raise(b)
 
 
 def _made_empty(b: BoundSymbol) -> BoundSymbol:

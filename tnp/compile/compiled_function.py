@@ -490,7 +490,8 @@ class Jitted(EagerCalls, functools.partial[Any]):
         ).run
         stack = wanted.needed.stack[: len(wanted.needed.stack) - outside]
         past_limit = functools.partial(self._past_cache_limit, form, wanted.needed, stack)
-        family = family or Family(self._specialisations, past_limit)
+        function = self.__tnp_function__
+        family = family or Family(self._specialisations, past_limit, lambda *values: form.apply(function, values))
         return ValueGuard(wanted, compute, family)
 
     def _insert(self, entry: CacheEntry, steps: Sequence[tuple[ValueGuard, Any]] = ()) -> None:

@@ -39,6 +39,8 @@ class Family:
 
     limit: int
     run_eagerly: Callable[..., Any]
+    #: the function itself, which raises the error that computing a value raises
+    run_function: Callable[..., Any]
     count: int = 0
     #: calls in a row for which there was no program
     in_vain: int = 0
@@ -81,7 +83,7 @@ class ValueGuard:
         except Exception as error:  # the program's own error, which is raised where it stands
             if signals.of_handler(error) is not None:
                 raise
-            return family.run_eagerly(*values)
+            return family.run_function(*values)
         if value is MISS:
             return MISS
         for entry in self.programs_for(value):

@@ -104,3 +104,17 @@ def test_gradients_of_functions_that_return_one_object_twice():
     assert_same(slope, 2 * X)
     assert_same(first["a"], value)
     assert_same(second["a"], value)
+
+
+def test_functions_of_numpys_are_kept_and_returned():
+    class Filter:
+        def __init__(self, x, inverse=np.linalg.inv):
+            self.x = x * 2
+            self.inverse = inverse
+
+    made = object.__new__(Filter)
+    jitted = tnp.jit(Filter.__init__, strict=True)
+    jitted(made, np.eye(2))
+    assert made.inverse is np.linalg.inv and made.x[0, 0] == 2
+    found = tnp.jit(lambda x: (np.fft.fft, x + 1), strict=True)(np.zeros(2))
+    assert found[0] is np.fft.fft

@@ -87,8 +87,8 @@ def _keep_layout(value: TensorProxy) -> None:
         sizes.concrete(value.shape, "a part")
 
 
-#: kinds of values that are returned as they are
-_UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
+#: kinds of values that are returned as they are: NumPy's functions among them, which a class may keep (``self.inv = np.linalg.inv``)
+_UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc, type(np.linalg.inv))
 
 
 def change_containers(inputs: Inputs) -> None:

@@ -1,4 +1,4 @@
-"""Branches that surely raise: whatever they compute for the error, the program is one, and a call that takes them raises eagerly."""
+"""Branches that always raise: one program serves all calls that do not take them; a call that takes one runs eagerly."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""What programs do not compute: elements of arrays without any, and blocks of ``np.errstate`` in which nothing runs."""
+"""Dead code: operations on empty arrays, and ``np.errstate`` blocks that hold no operation."""
 
 import numpy as np
 import pytest

@@ -159,7 +159,7 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
 
 
 def _without_idle_errstates(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
-    """Without each ``with np.errstate(...)`` in which nothing runs: fused operations report no errors, and stand elsewhere."""
+    """Without ``with np.errstate(...)`` blocks that are empty: fused operations have moved out of them."""
     kept: list[BoundSymbol] = []
     for b in bsyms:
         entered = kept[-1] if kept and kept[-1].has_tag_inside(OpTags.ENTERS_ERRSTATE) else None

@@ -1,4 +1,4 @@
-"""Arrays without elements: what computes one makes an empty array of its shape, and needs no operand."""
+"""Empty arrays: an elementwise operation on them becomes ``prims.empty``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["without_elements"]
 
 
 def without_elements(trace: Trace) -> Trace:
-    """The trace with elementwise operations on arrays without elements replaced; their operands are dead code then."""
+    """The trace with these operations replaced; their operands become dead code."""
     lines = [_made_empty(b) if _has_no_elements(b) else b for b in trace.bound_symbols]
     return trace if lines == trace.bound_symbols else Trace.like(trace, lines)
 

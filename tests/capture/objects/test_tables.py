@@ -1,4 +1,4 @@
-"""Long lists and tuples of rows, and large dicts: a program does not have each item as an input."""
+"""Long lists and tuples of rows, and large dicts: their items are not inputs of programs."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Native searches of many values in sorted arrays: by comparisons with all of few, and by halves."""
+"""Native searches in sorted arrays: a linear one in short arrays, a binary one in longer ones."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import tnp
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
+# Without a target, searches are calls of NumPy, and there is no native code to test.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 RNG = np.random.default_rng(0)
 

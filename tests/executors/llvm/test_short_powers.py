@@ -1,4 +1,4 @@
-"""Powers with constant exponents that are products and roots: as accurate as a correctly rounded power."""
+"""Powers with short constant exponents: products and roots, rounded correctly."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import tnp
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
+# The accuracy is that of native code; without a target, powers are calls of NumPy.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 
 EXPONENTS = (4, 5, 6, 7, 12, 15, 16, -2, -3, -6, -13, -16, 1.5, 2.5, 3.5)

@@ -66,7 +66,7 @@ PEELED = 3
 
 
 class _Raising:
-    """A block that surely raises: what tracing cannot go on with in it is marked so."""
+    """The context of a block that always raises; it marks a :class:`NeedsEager` that tracing meets inside."""
 
     def __enter__(self) -> None:
         return None

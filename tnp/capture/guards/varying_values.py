@@ -145,7 +145,7 @@ class VaryingValues:
         self.late: set[str] = set()
         #: of these, the dicts that have not varied, and are large
         self.large: set[str] = set()
-        #: of these, the dicts of which Python does what the program may not do, since they are too large for each item to be an input
+        #: of these, the dicts too large to lift item by item; Python runs what the program cannot do with them
         self.larger: set[str] = set()
         #: the lists that it appends to, and does not read
         self.growing: set[str] = set()

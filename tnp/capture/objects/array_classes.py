@@ -39,7 +39,7 @@ __all__ = [
     "plain_view",
 ]
 
-#: members of a class by which it does otherwise than arrays do in what is defined here
+#: members that change what this module defines; a class that has one stays Python's
 _REFUSED = frozenset(
     ("__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_priority__", "__array__", "__array_interface__",
      "__array_struct__", "__array_namespace__", "__buffer__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__",
@@ -101,7 +101,7 @@ def made_of(kind: type, array: TracedArray, of: Any) -> Any:
 
 
 def new_array(kind: Any, shape: Any, dtype: Any = float, buffer: Any = None, *rest: Any, **kwargs: Any) -> Any:
-    """``np.ndarray.__new__(kind, shape, dtype, buffer)``: nothing is in its memory, or it is that of a plain array."""
+    """``np.ndarray.__new__(kind, shape, dtype, buffer)``, uninitialised or over the memory of a plain array."""
     if not (is_array_class(kind) or kind is np.ndarray) or rest or kwargs:
         raise NeedsEager("it makes an array over a buffer")
     numpy = active.current().numpy_function
@@ -237,7 +237,7 @@ def _plainly(name: str) -> Callable[..., Any]:
 
 
 def _of_class(name: str, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """A method of which NumPy makes an array of the class, and nothing else."""
+    """A method whose result is always an array of the class."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.keys() - set(keywords) or any(map(is_array_of_class, args)):
@@ -318,13 +318,15 @@ for _dunder, _method in languages.UNARY_OPERATORS.items():
 
 
 def _make_mirror(kind: type) -> type:
-    made: Any = type(kind.__name__, (ArrayOfClass,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__})
+    made: type = type(
+        kind.__name__, (ArrayOfClass,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    )
     for c in reversed(kind.__mro__):
         if c is not np.ndarray and c is not object:
             for name, member in vars(c).items():
                 if name not in _NOT_MIRRORED:
-                    setattr(made, name, member)  # which tells descriptors nothing
-    return made  # type: ignore[no-any-return]
+                    setattr(made, name, member)  # without calling __set_name__
+    return made
 
 
 _mirrors = ClassCache(_make_mirror)

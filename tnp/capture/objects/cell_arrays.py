@@ -63,7 +63,7 @@ class Given:
     def __init__(self, inputs: Inputs, real: np.ndarray[Any, Any], source: Source) -> None:
         self.inputs, self.real, self.source = inputs, real, source
         self.is_described = False
-        #: the parts of the program on trial in which its elements were read first: these do not know what they were before
+        #: the trial regions in which the elements were read first; they have no record of the elements from before
         self.regions: tuple[Any, ...] = ()
 
     def describe(self) -> None:
@@ -88,7 +88,7 @@ class Given:
         return self.lifted()
 
     def contents(self) -> Any:
-        """That for which each program is."""
+        """What distinguishes one program from another: a new value means a new program."""
         return self.real.shape
 
     def lifted(self) -> list[Any]:
@@ -155,7 +155,7 @@ class CellArray:
     ) -> None:
         self.cells = cells
         self._places = places
-        #: of a view: an array, and the method and arguments by which it gives the view
+        #: for a view: the array that it views, and the method and arguments that make the view
         self.seen_by = seen_by
 
     @classmethod
@@ -294,11 +294,11 @@ class CellArray:
             held[at] = x
 
     def as_element(self, value: Any) -> Any:
-        """What an element is to which ``value`` is assigned."""
+        """The element that results from assigning ``value``."""
         return value
 
     def spread(self, value: Any, shape: tuple[int, ...]) -> list[Any]:
-        """What elements of that shape are to which ``value`` is assigned, in C order."""
+        """The elements that result from assigning ``value`` to a part of that shape, in C order."""
         return _spread(value, shape)
 
     def __bool__(self) -> bool:
@@ -386,7 +386,7 @@ def _assigned(x: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 class _Mark:
-    """Stands for an object that is no sequence."""
+    """Stands for an object that is not a sequence."""
 
 
 def objects_in(x: Any, make: Callable[[Any], Any]) -> CellArray | None:
@@ -430,7 +430,7 @@ def _mark_of(x: Any) -> Any:
 def lift_cells(
     inputs: Inputs, value: np.ndarray[Any, Any], source: Source, kinds: tuple[Any, Any] = (CellArray, Given)
 ) -> Any:
-    """An array of objects as an input; ``kinds`` are the classes of what stands for it, and of what reads it."""
+    """Lifts an array of objects; ``kinds`` are the classes of its stand-in and of its reader."""
     known = inputs.known_object(value, source)
     if known is not None:
         return known

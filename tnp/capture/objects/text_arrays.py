@@ -29,7 +29,7 @@ class GivenTexts(Given):
     """An array of strings of the caller's."""
 
     def contents(self) -> Any:
-        """All strings: each program is for these."""
+        """All strings, on which a program specializes."""
         return self.real.shape, *self.real.ravel().tolist()
 
     def lifted(self) -> list[Any]:
@@ -53,11 +53,11 @@ class TextArray(CellArray):
         return made
 
     def as_element(self, value: Any) -> Any:
-        """What an element is to which ``value`` is assigned: NumPy cuts off what is too long."""
+        """The element that results from assigning ``value``, which NumPy truncates to the length of the dtype."""
         return self.spread(value, ())[0]
 
     def spread(self, value: Any, shape: tuple[int, ...]) -> list[Any]:
-        """What elements of that shape are to which ``value`` is assigned, in C order."""
+        """The elements that result from assigning ``value`` to a part of that shape, in C order."""
         known = texts_in(value)
         made = np.empty(shape, dtype=self.cells.dtype)
         try:

@@ -1,4 +1,4 @@
-"""Blocks that surely raise: what they compute for their message is not part of the program.
+"""Blocks that always raise: their error message is not part of the program.
 
 ``if (x < 0).any(): raise ValueError(f"negative: {x[x < 0]}")`` formats values that only the running program knows. Such a
 branch is never traced to its end. So a block of simple statements that ends in ``raise`` runs in ``with runtime.raising:``,
@@ -16,7 +16,7 @@ _DECLARATIONS = (ast.Global, ast.Nonlocal)
 
 
 def mark_what_raises(function: ast.FunctionDef | ast.AsyncFunctionDef, runtime: str) -> None:
-    """Puts the blocks of a function that surely raise into such a statement. Branches are functions of their own already."""
+    """Wraps the blocks of a function that always raise in that statement. Branches have become functions already."""
     for node in ast.walk(function):
         if isinstance(node, ast.FunctionDef) and node is not function:
             node.body = _marked(node.body, runtime)

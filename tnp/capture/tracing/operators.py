@@ -53,7 +53,7 @@ _NEVER_OVERFLOWING = frozenset(
 )
 
 
-#: by an operator's method, the special method that is asked of what stands on its right
+#: the special method of the right operand, by the operator's method
 _REFLECTED = {method: f"__r{dunder}__" for dunder, method in languages.BINARY_OPERATORS.items()} | {
     "eq": "__eq__", "ne": "__ne__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__",
 }  # fmt: skip

@@ -136,7 +136,7 @@ def _all(items: Any, /) -> Any:
 
 
 def _truths(items: Any, builtin: Callable[..., Any], function: Any, both: Callable[[Any, Any], Any]) -> Any:
-    """``any(items)`` or ``all(items)``: as Python's, but that what is known when the program runs is combined, and no branch each."""
+    """``any(items)`` or ``all(items)``. Unknown truths are combined into one condition instead of a branch for each."""
     items = _one_by_one(items)
     rows = _rows(items)
     if isinstance(items, ListStandIn) or is_flat(rows):

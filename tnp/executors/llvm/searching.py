@@ -1,4 +1,4 @@
-"""Searching in sorted arrays: how many elements are less than each of some values."""
+"""Lowering of ``searchsorted``: a linear or a branchless binary search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _is_searched(bsym: BoundSymbol) -> bool:
-    """Whether what is looked for is so much that looking at all of the sorted elements, whether they are sorted, takes little of the time."""
+    """Whether there are enough values to pay for the check that the array is sorted, which reads all of it."""
     a, values = bsym.args[:2]
     n = a.shape[0] if a.ndim == 1 else None  # torch has one for each row
     if type(n) is not int or not 0 < n <= target.MOST_SEARCHED or a.dtype.kind not in "iuf" or a.dtype.bits < 16:
@@ -29,7 +29,7 @@ def _is_searched(bsym: BoundSymbol) -> bool:
 
 @rule("searchsorted", checker=_is_searched)
 def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node, right: bool = False) -> Node:
-    """How many of some sorted elements are less. An array that is not sorted, or has a NaN, makes the kernel refuse its arguments."""
+    """The insertion points of ``values``. The kernel refuses an array that is not sorted or has a NaN."""
     (n,) = a.shape
     if n > 1:
         first, second = (lowering.view(a, (n - 1,), lambda at, k=k: (at[0] + k,)) for k in (0, 1))
@@ -41,7 +41,7 @@ def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node
 
 
 def _searched(lowering: Lowering, a: Node, values: Node, right: bool) -> Node:
-    """By halves, without a branch: after a first comparison, the rest is one less than a power of two, in which no step leaves it."""
+    """A branchless binary search. The first comparison leaves 2**k - 1 elements, so that later steps stay in bounds."""
     (n,), shape = a.shape, values.shape
 
     def is_before(at: Callable[[Indices], Index], *lookups: Node) -> Node:
@@ -55,13 +55,15 @@ def _searched(lowering: Lowering, a: Node, values: Node, right: bool) -> Node:
     while half := half >> 1:
         last = lowering.make("add", shape, dtypes.int64, (found, half - 1))
         before = is_before(lambda i, last=last: lookup(last, i, n), last)
-        step = lowering.make("where", shape, dtypes.int64, (before, half, 0))  # of constants, which is no branch
+        step = lowering.make(
+            "where", shape, dtypes.int64, (before, half, 0)
+        )  # a select of constants is not compiled to a branch
         found = lowering.make("add", shape, dtypes.int64, (found, step))
     return found
 
 
 def _counted(lowering: Lowering, a: Node, values: Node, right: bool) -> Node:
-    """Of a few, compared with each."""
+    """A linear search: counts the elements before each value."""
     (n,), rank = a.shape, len(values.shape)
     shape = (*values.shape, n)
     elements = lowering.view(a, shape, lambda at: at[rank:], repeats=True, whole=True)

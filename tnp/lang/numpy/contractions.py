@@ -400,14 +400,14 @@ def _is_one(n: sizes.Dim) -> bool:
     return type(n) is int and n == 1
 
 
-#: what is summed of so few products is no matrix product: those have a call for each matrix of a batch, and axes of their own order
+#: sums of at most this many products are not lowered to a matrix product, which costs a library call per matrix and transposed copies
 _FEW_PRODUCTS = 8
 
 
 def _multiplied(a: _Term, b: _Term, kept: Sequence[Label]) -> _Term:
-    """The product of two terms, summed over the labels that are not ``kept``, which say how the result is ordered best.
+    """The product of two terms, summed over the labels that are not ``kept``; the result prefers the order of ``kept``.
 
-    Long sums of rows times columns are one matrix product. Others are products of elements, which fuse with what stands around.
+    Long sums of rows times columns become a matrix product. Others become elementwise products and a sum, which fuse.
     """
     a = a.summed({*kept, *b.labels})
     b = b.summed({*kept, *a.labels})

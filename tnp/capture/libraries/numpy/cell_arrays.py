@@ -89,7 +89,7 @@ def _computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
     try:
         result = function(*map(known, args), **{k: known(v) for k, v in kwargs.items()})
-    except ValueError as error:  # it may write to what it is given
+    except ValueError as error:  # the function may write to its argument, which is read-only
         raise NeedsEager(f"{function.__name__} does not take an array of strings that is known: {error}") from error
     for made in result if isinstance(result, (tuple, list)) else (result,):
         if isinstance(made, np.ndarray) and any(np.shares_memory(made, a) for a in given):

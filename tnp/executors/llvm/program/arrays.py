@@ -368,7 +368,7 @@ def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool 
 
 
 def _searched(p: Program, places: Any, key: Operand, n: int, right: bool) -> Operand:
-    """The same in as many steps as ``n`` elements may take, without a branch: a loop over many values is vectors then."""
+    """A binary search in a fixed number of steps, without a branch, so that a loop over many values vectorises."""
     code, dtype = p.code, places.dtype
     first: Operand = ZERO
     last: Operand = Int(n)

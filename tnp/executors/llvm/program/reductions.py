@@ -217,8 +217,8 @@ def _arg_reduction(name: str, comparison: str, extreme: str) -> None:
 
 
 def _first_equal(p: Program, n: Int, element: Any, extreme: Operand, dtype: DType) -> Int:
-    """Where the first element is that is the extreme of all, which is NaN if one is; ``n`` if there is none. Both loops are vectors; one
-    loop that finds the extreme and its place at once would be none."""
+    """The position of the first element equal to the extreme, or of the first NaN; ``n`` if there is none. This loop and the one that
+    finds the extreme vectorise; a single loop for both does not."""
     code, first = p.code, p.cell(dtypes.int64)
     code.set(first, n)
     with p.loop(ZERO, n) as i:

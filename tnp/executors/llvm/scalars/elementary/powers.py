@@ -72,7 +72,7 @@ def _of_double(a: Register, b: Register) -> Register:
 
 
 def short_power(a: Register, exponent: float) -> Register:
-    """``a**exponent`` of a small multiple of a half, by products and a root: of two parts each for float64."""
+    """``a**exponent`` for a small multiple of 1/2, by products and a square root, in double-double arithmetic for float64."""
     if a.dtype is not dtypes.float64:
         result = _product(a.to_float(dtypes.float64), exponent).to_float(a.dtype)
     else:
@@ -97,7 +97,7 @@ def _product(base: Any, exponent: float) -> Any:
 
 
 class _Parts:
-    """A float64 in two parts, the lower of which is what rounding took off the higher."""
+    """A double-double number: the unevaluated sum of two float64, T. J. Dekker (1971)."""
 
     def __init__(self, high: Register, low: Register) -> None:
         self.high, self.low = high, low
@@ -117,7 +117,7 @@ class _Parts:
         return _Parts(high, (((self.high - square) - rest) + self.low) / (high + high))
 
 
-#: exponents for which that takes less time than a power
+#: exponents for which this is faster than the general power
 SHORT = frozenset((*range(4, 17), *range(-16, -1), 1.5, 2.5, 3.5))
 
 

@@ -37,11 +37,13 @@ MANY_ITERATIONS, MOST_BYTES = 8, 1 << 28
 MANY_SORTED = 6
 
 _SORTS = frozenset((prims.sort, prims.argsort))
+_DECOMPOSITIONS = frozenset((prims.eig, prims.eigh, prims.eigvals, prims.qr, prims.svd))
 #: what libraries compute of stacks of rows and matrices
-_CALLS = _SORTS | frozenset(
-    (prims.cholesky, prims.det, prims.eig, prims.eigh, prims.eigvals, prims.fft, prims.inv, prims.irfft, prims.qr, prims.rfft,
-     prims.solve, prims.svd)
-)  # fmt: skip
+_CALLS = (
+    _SORTS
+    | _DECOMPOSITIONS
+    | frozenset((prims.cholesky, prims.det, prims.fft, prims.inv, prims.irfft, prims.rfft, prims.solve))
+)
 _STAYING = (
     OpTags.ASSIGNS, OpTags.BARRIER, OpTags.CONTROL_FLOW, OpTags.EFFECT, OpTags.ENTERS_ERRSTATE, OpTags.LATE_GUARD,
     OpTags.PROGRAM, OpTags.RANDOM,
@@ -182,6 +184,8 @@ def _is_native(b: BoundSymbol, executors: Sequence[Any]) -> bool:
     if b.sym in _SORTS:
         n = symbols.value_of(b.args[0].shape[b.args[1]]) if b.args[0].ndim else 1
         return n is not None and n < MANY_SORTED
+    if b.sym in _DECOMPOSITIONS:  # threads share the matrices of a stack
+        return False
     return any(e.can_fuse(b) for e in executors)
 
 

@@ -88,7 +88,7 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
             strict.pop()
         elif any(strict):  # compiled code reports no floating-point errors
             asked = [e for e in asked if not e.is_fusing]
-        is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
+        is_dead = bool(bsym.flat_outputs) and dead.issuperset(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             # A region computes what is read.
             asked = [e for e in asked if not e.is_fusing or decomposes(e, bsym)]

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from tests.executors.llvm import lapack_interpreter
 from tnp.core import symbols
 from tnp.core.elementwise_table import by_name
 from tnp.core.reduction_table import REDUCTIONS
@@ -62,7 +63,7 @@ def eliminated(a):
     return made
 
 
-ROUTINES = {"sort": np.sort, "eliminate": eliminated, "cholesky": np.linalg.cholesky}
+ROUTINES = {"sort": np.sort, "eliminate": eliminated, "cholesky": np.linalg.cholesky, **lapack_interpreter.ROUTINES}
 
 
 class Interpreter:

@@ -24,6 +24,7 @@ from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import (
+    decompositions,  # noqa: F401
     indexing,  # noqa: F401 — it registers rules
     loop_ir,
     lowering_rules,  # noqa: F401

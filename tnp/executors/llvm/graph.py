@@ -150,10 +150,15 @@ class Product(Reduction):
 
 
 class Routine(Node):
-    """``op``, one of :data:`~tnp.executors.llvm.routines.ROUTINES`, of the rows or matrices in the last dimensions."""
+    """``op``, one of :data:`~tnp.executors.llvm.routines.ROUTINES`, of the rows or matrices in the last dimensions.
 
-    def __init__(self, op: str, source: Node, *, position: int) -> None:
+    If nothing needs its :attr:`vectors`, it is the routine ``without_vectors``.
+    """
+
+    def __init__(self, op: str, source: Node, *, position: int, without_vectors: str | None = None) -> None:
         super().__init__(op, source.shape, source.dtype, (source,), position=position)
+        self.without_vectors = without_vectors
+        self.vectors: tuple[Node, ...] = ()
 
 
 class Scan(Node):
@@ -260,6 +265,9 @@ class Graph:
         self._limits = {n: self.limits(n) for n in self.inputs if n.op == "number"}
         used = needed_for([*self.inputs, *self.outputs, *self.errors])
         self.nodes = [n for n in self.nodes if n in used]
+        for node in self.nodes:
+            if isinstance(node, Routine) and node.without_vectors and used.isdisjoint(node.vectors):
+                node.op = node.without_vectors
 
     def limits(self, number: Node) -> tuple[int, int]:
         """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
@@ -470,8 +478,10 @@ class Lowering:
             rules = RULES[bsym.sym.name]
             found = rules[0] if len(rules) == 1 else _rule_for(bsym)
             assert found is not None
-            output = bsym.output if isinstance(bsym.output, Proxy) else bsym.output[0]
-            self.nodes[output.name] = found.lower(self, output, *args, **bsym.kwargs)
+            outputs = (bsym.output,) if isinstance(bsym.output, Proxy) else bsym.output
+            made = found.lower(self, outputs[0], *args, **bsym.kwargs)
+            for output, node in zip(outputs, made if isinstance(made, tuple) else (made,)):
+                self.nodes[output.name] = node
         else:
             for sub in bsym.subsymbols:
                 self.lower(sub)

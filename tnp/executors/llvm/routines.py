@@ -12,7 +12,8 @@
     definite, some element of the diagonal is not greater than 0.
 
 Matrices are row-major. LAPACK blocks for caches and takes a microsecond where these take tens of nanoseconds. Results
-differ in the last bits.
+differ in the last bits. Eigenvalues, singular values and orthogonal factors are LAPACK's
+(:mod:`~tnp.executors.llvm.lapack`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import lapack, scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -258,11 +259,18 @@ def _is_less(r: _Routine, a: Value, b: Value) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what writes a routine, of how many dimensions, and the kinds of dtypes that it takes."""
+    """A row of the table: what writes a routine, of how many dimensions, the kinds of dtypes that it takes, and the additions for each
+    element of each line."""
 
     write: Callable[[_Routine], None]
     dims: int
     takes: str
+    cost: int = 1
 
 
-ROUTINES = {"sort": Row(_sort, 1, "iuf"), "eliminate": Row(_eliminate, 2, "fc"), "cholesky": Row(_cholesky, 2, "f")}
+ROUTINES = {
+    "sort": Row(_sort, 1, "iuf"),
+    "eliminate": Row(_eliminate, 2, "fc"),
+    "cholesky": Row(_cholesky, 2, "f"),
+    **{name: Row(write, 2, "fc", 20) for name, write in lapack.ROUTINES.items()},
+}

@@ -30,6 +30,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     statements_of,
 )
 from tnp.executors.llvm.loop_ir.prefetch import next_rows
+from tnp.executors.llvm.routines import ROUTINES
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.emitter import Module
@@ -319,7 +320,8 @@ class NestCode:
         with body.split(outer, split):
             ordered.in_place(body, s)
         size = [v.limit for v in s.inner]
-        return self._call(body, split[0].limit if split else 1, [*(v.limit for v in outer[1:]), size[0], *size])
+        inner = [ROUTINES[s.op].cost, *(v.limit for v in outer[1:]), size[0], *size]
+        return self._call(body, split[0].limit if split else 1, inner)
 
     def _part(self, body: Body, nest: Nest, runs: Sequence[tuple[Var, Any]]) -> None:
         """A nest in an iteration of the shared loops."""

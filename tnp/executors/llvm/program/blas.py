@@ -1,7 +1,6 @@
 """Large matrix products in programs, by the BLAS that NumPy uses, called through a pointer.
 
-NumPy's extension module is linked with a BLAS, so looking up a symbol in the module finds it in the BLAS. The routine
-and its arguments are those of NumPy's ``matmul`` (numpy/_core/src/umath/matmul.c.src, ``@TYPE@_matmul_matrix_matrix``
+The routine and its arguments are those of NumPy's ``matmul`` (numpy/_core/src/umath/matmul.c.src, ``@TYPE@_matmul_matrix_matrix``
 and ``@TYPE@_gemv``), so results are bitwise equal: ``gemv`` if an operand is one row or column, ``syrk`` for a matrix
 times its own transpose, else ``gemm``. Rows or columns of a matrix must be contiguous and must not overlap; other
 operands are copied.
@@ -9,34 +8,21 @@ operands are copied.
 
 from __future__ import annotations
 
-import ctypes
-import functools
-import sys
 from typing import Any
-
-import numpy as np
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.library import defined
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Operand, constant
 from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.values import Array, StridedView, Thunk
-from tnp.runtime.engine import define_symbol
 
-__all__ = ["SYMBOL", "large_product", "multiplies"]
-
-#: what calls of the library begin with
-SYMBOL = "tnp_blas_"
+__all__ = ["large_product", "multiplies"]
 
 _LETTERS = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
-
-#: how libraries spell a routine: OpenBLAS as NumPy's wheels have it, Accelerate, anyone's. Integers are passed with 64 bits, of which
-#: those that expect 32 read the lower half; on Apple's ARM they would be elsewhere.
-_SPELLINGS = ("scipy_cblas_{}64_", "cblas_{}64_", "cblas_{}$NEWLAPACK$ILP64")
-_SPELLINGS_32 = ("scipy_cblas_{}", "cblas_{}")
 
 #: ``CBLAS_ORDER``, ``CBLAS_TRANSPOSE``, ``CBLAS_UPLO``
 ROW_MAJOR, COLUMN_MAJOR, PLAIN, TRANSPOSED, UPPER = 101, 102, 111, 112, 121
@@ -45,28 +31,10 @@ ROW_MAJOR, COLUMN_MAJOR, PLAIN, TRANSPOSED, UPPER = 101, 102, 111, 112, 121
 _SIGNATURES = {"gemm": "eeeiiifpipifpi", "gemv": "eeiifpipifpi", "syrk": "eeeiifpifpi"}
 
 
-@functools.cache
-def _define(routine: str) -> bool:
-    """Lets code call a routine (``dgemm``) of NumPy's BLAS; whether there is one."""
-    try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
-    except (AttributeError, OSError):
-        return False
-    for spelling in (*_SPELLINGS, *(_SPELLINGS_32 if sys.platform == "linux" else ())):
-        try:
-            found = ctypes.cast(library[spelling.format(routine)], ctypes.c_void_p).value
-        except AttributeError:
-            continue
-        if found:
-            define_symbol(SYMBOL + routine, found)
-            return True
-    return False
-
-
 def multiplies(dtype: DType) -> bool:
     """Whether there is a library for products of that dtype."""
     letter = _LETTERS.get(dtype)
-    return letter is not None and all(_define(letter + name) for name in _SIGNATURES if name != "syrk")
+    return letter is not None and all(defined(letter + name, "cblas") for name in _SIGNATURES if name != "syrk")
 
 
 def large_product(p: Program, a: Array, b: Array, dtype: DType) -> StridedView:
@@ -128,7 +96,7 @@ def _matrix_times_matrix(p: Program, a: StridedView, b: StridedView, made: Strid
         kinds.append(PLAIN if plain else TRANSPOSED)
         leading.append(Int.of(x.strides[0 if plain else 1]).divided(size))
     behind = Int.of(made.strides[0]).divided(size)
-    if a.same_as(_transposed(b)) and kinds[0] != kinds[1] and _define(_LETTERS[dtype] + "syrk"):
+    if a.same_as(_transposed(b)) and kinds[0] != kinds[1] and defined(_LETTERS[dtype] + "syrk", "cblas"):
         _call(p, "syrk", dtype, ROW_MAJOR, UPPER, kinds[0], a.shape[0], a.shape[1], 1, a, leading[0], 0, made, behind)
         with p.loop(ZERO, made.shape[0]) as i, p.loop(ZERO, i) as j:
             p.store(made, (i, j), p.load(made, (j, i)))
@@ -140,7 +108,8 @@ def _matrix_times_matrix(p: Program, a: StridedView, b: StridedView, made: Strid
 def _call(p: Program, name: str, dtype: DType, *args: Any) -> None:
     """Calls a routine. Factors of complex products are passed by address."""
     letter, code = _LETTERS[dtype], p.code
-    if not _define(letter + name):
+    symbol = defined(letter + name, "cblas")
+    if symbol is None:
         raise Refused(f"no library's {letter}{name}")
     factor = "ptr" if dtype.kind == "c" else scalars.register_type(dtype)
     types = {"e": "i32", "i": "i64", "f": factor, "p": "ptr"}
@@ -152,7 +121,7 @@ def _call(p: Program, name: str, dtype: DType, *args: Any) -> None:
             operands.append(_factor(p, x, dtype))
         else:
             operands.append(Int.of(x))
-    code.do("call", *operands, info=(f"@{SYMBOL}{letter}{name}", [types[kind] for kind in _SIGNATURES[name]]))
+    code.do("call", *operands, info=(f"@{symbol}", [types[kind] for kind in _SIGNATURES[name]]))
 
 
 def _factor(p: Program, x: int, dtype: DType) -> Operand:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import tnp.executors.llvm.program.decompositions
 import tnp.executors.llvm.program.equations
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes, prims, sizes, views

@@ -96,6 +96,8 @@ class CacheEntry:
     points: ResumePoints | None = None
     #: whether it has symbolic sizes
     is_for_any_size: bool = False
+    #: whether it stops if a value is not what it is for (:mod:`~tnp.compile.checked_values`)
+    checks_values: bool = False
     #: whether its calls take less time eagerly
     way: GuardedWay | None = None
 

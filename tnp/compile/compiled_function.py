@@ -23,6 +23,7 @@ from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size, trace_with_stand_ins
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
+from tnp.compile.checked_values import check_values
 from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
@@ -374,6 +375,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
         try:
             with relaxed_gc(), signals.heard():
                 captured = self._captured(form, values, prologue, evaluator)
+                checks_values = check_values(captured, evaluator.steps)
                 made = self._program(captured)
                 prologue.guard_relations()  # passes ask more
             seconds = time.perf_counter() - start
@@ -384,6 +386,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
             if self._around is not None and not evaluator.steps and not is_worth_a_call(made.traces[0]):
                 self._around.note(dict.fromkeys(self._places, "it takes less than a call of a program"))
             entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
+            entry.checks_values = checks_values
             entry.way = None if evaluator.steps else self._way_of_short_calls(entry)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values

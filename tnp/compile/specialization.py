@@ -17,7 +17,9 @@ import numpy as np
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.speculation.value_specialization import ValueProgram
+from tnp.compile.checked_values import Expected
 from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
+from tnp.core.prims.control_flow import START_OVER
 from tnp.lang.numpy import opaque
 from tnp.runtime import signals
 from tnp.runtime.quiet import quiet
@@ -46,6 +48,9 @@ class Family:
     in_vain: int = 0
     #: calls that ran eagerly, for there may be no more programs
     overflowed: int = 0
+    #: the first value guard, and the program that calls are expected to come to
+    first: ValueGuard | None = None
+    expected: Expected = dataclasses.field(default_factory=Expected)
 
 
 class ValueGuard:
@@ -62,6 +67,8 @@ class ValueGuard:
             isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") for b in wanted.trace.bound_symbols
         )
         self.family = family
+        if family.first is None:
+            family.first = self
         #: by a value, as :func:`key_of` writes it, the programs for it
         self.programs: dict[str, list[CacheEntry]] = {}
 
@@ -74,6 +81,11 @@ class ValueGuard:
     def run(self, *values: Any) -> Any:
         """The program for the value that these arguments lead to; ``MISS`` if it is yet to be compiled."""
         family = self.family
+        if family.expected.program is not None and family.first is self:
+            result = self._as_expected(family.expected.program, values)
+            if result is not MISS:
+                family.expected.calls += 1
+                return result
         if family.in_vain >= PATIENCE:
             return MISS if self.prologue.first_failure(values) is not None else self._eagerly(values)
         try:
@@ -87,11 +99,28 @@ class ValueGuard:
         if value is MISS:
             return MISS
         for entry in self.programs_for(value):
-            result = entry.run(*values)
+            try:
+                result = entry.run(*values)
+            except AssertionError as error:
+                if not entry.checks_values or error.args != (START_OVER,):
+                    raise
+                return family.run_function(*values)  # it computes the value with other rounding
             if result is not MISS:
                 family.in_vain = 0
+                if entry.guard is None:
+                    family.expected.ran(entry)
                 return result
         return MISS if family.count < family.limit else self._eagerly(values)
+
+    def _as_expected(self, program: CacheEntry, values: tuple[Any, ...]) -> Any:
+        """What the program gives that calls came to so far; ``MISS`` if a value is another this time."""
+        try:
+            return program.run(*values)
+        except AssertionError as error:
+            if error.args != (START_OVER,):
+                raise
+        self.family.expected.was_another()
+        return MISS
 
     def _eagerly(self, values: tuple[Any, ...]) -> Any:
         self.family.in_vain += 1

@@ -1,0 +1,135 @@
+"""Programs that check the values that they were compiled for: calls run them at once, while the values stay the same."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.compile.specialization import ValueGuard
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The value guards that were evaluated, by name, in order."""
+    found = []
+    evaluate = ValueGuard.evaluate
+
+    def evaluate_and_note(self, values):
+        found.append(self.name)
+        return evaluate(self, values)
+
+    monkeypatch.setattr(ValueGuard, "evaluate", evaluate_and_note)
+    return found
+
+
+def scaled(x):
+    """A dict or a list: which of them is decided by a value."""
+    total = np.sum(x * x)
+    if total > 5:
+        return {"scaled": x / np.sqrt(total)}
+    return [x * 2]
+
+
+def same(a, b):
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        a, b = list(a.values()), list(b.values())
+    if isinstance(a, str):
+        assert a == b
+    elif isinstance(a, (list, tuple)):
+        for x, y in zip(a, b, strict=True):
+            same(x, y)
+    else:
+        np.testing.assert_allclose(a, b)
+
+
+LARGE, SMALL = np.arange(4.0), np.full(4, 0.1)
+
+
+def test_guards_are_not_evaluated_while_values_stay(evaluated):
+    jitted = tnp.jit(scaled)
+    for _ in range(4):
+        same(jitted(LARGE), scaled(LARGE))
+    evaluated.clear()
+    for k in range(10):
+        same(jitted(LARGE + k), scaled(LARGE + k))
+    assert not evaluated
+
+
+def test_other_values_find_their_program(evaluated):
+    jitted = tnp.jit(scaled)
+    for k in range(60):
+        x = SMALL if k % 7 == 3 or k in (20, 21, 22, 23) else LARGE
+        same(jitted(x + k * 1e-3), scaled(x + k * 1e-3))
+    assert tnp.cache_info(jitted).size == 2
+    for _ in range(200):
+        jitted(LARGE)
+    evaluated.clear()
+    jitted(LARGE)
+    assert not evaluated
+
+
+def several(x, limit):
+    """Values of which each is asked for behind the others."""
+    count = int(np.sum(x > 0))
+    if count > limit:
+        return str(count), np.cumsum(x)
+    return str(np.all(x < 0)) if np.any(x < 0) else "none", x[:count] * 2
+
+
+def test_several_values(evaluated):
+    jitted = tnp.jit(several)
+    for k in range(24):
+        x = np.array([1.0, -2, 3, 0]) * (1 if k % 8 < 5 else -1)
+        same(jitted(x, 1), several(x, 1))
+    assert evaluated
+
+
+def test_programs_that_write_evaluate_first(evaluated):
+    def writes(x, out):
+        out[0] = x.sum()
+        return "positive" if x.sum() > 0 else "not"
+
+    jitted = tnp.jit(writes)
+    out, expected = np.zeros(2), np.zeros(2)
+    for k in range(12):
+        x = np.full(3, 1.0 if k < 9 else -1.0)
+        assert jitted(x, out) == writes(x, expected)
+        np.testing.assert_array_equal(out, expected)
+    assert len(evaluated) >= 12
+
+
+def test_errors_are_eagers():
+    def f(x):
+        if np.any(x > 10):
+            return {"inverse": 1 / x}
+        if np.any(x < -10):
+            raise ValueError(f"{x.min()} is too small")
+        return [x * 2]
+
+    jitted = tnp.jit(f)
+    for x in [[1.0, 2.0]] * 5 + [[20.0, 1.0], [1.0, 2.0], [-20.0, 0.0], [1.0, 2.0]]:
+        outcomes = []
+        for g in (jitted, f):
+            try:
+                outcomes.append(g(np.array(x)))
+            except ValueError as error:
+                outcomes.append(str(error))
+        same(*outcomes)
+
+
+def test_values_decide_how_often_a_loop_runs():
+    """A program with a loop that might not end for other values asks first."""
+
+    def f(x):
+        if x.sum() > 0:
+            y, n = x.copy(), 0
+            while y.sum() > 1:
+                y, n = y / 2, n + 1
+            return str(n > 0), y
+        return [x]
+
+    jitted = tnp.jit(f)
+    for k in (3.0, 3.0, 3.0, 3.0, -3.0, 5.0, -1.0):
+        x = np.full(3, k)
+        same(jitted(x), f(x)) if k < 0 else same(jitted(x)[1], f(x)[1])

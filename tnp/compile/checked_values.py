@@ -1,0 +1,107 @@
+"""Programs that check the values that they were compiled for.
+
+A value guard computes a value, and then the program for it computes that value again. If the values have been the same
+for some calls, the program for them runs at once, and stops where one is another: value guards find the right program
+then. So it must be a program that only computes, and that ends whatever the values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import devices, languages, prims
+from tnp.core.effects import acts_on_the_outside
+from tnp.core.prims.control_flow import START_OVER
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import with_parts
+from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Trace, tracing
+
+if TYPE_CHECKING:
+    from tnp.capture.driver import Captured
+    from tnp.compile.cache_entry import CacheEntry
+    from tnp.compile.specialization import ValueGuard
+
+__all__ = ["Expected", "check_values"]
+
+
+def check_values(captured: Captured, steps: Sequence[tuple[ValueGuard, Any]]) -> bool:
+    """Adds assertions to a trace that the values of value guards are what they are; whether it has them all now."""
+    trace = captured.trace
+    is_plain = captured.prologue.may_catch and not captured.requires_gradients and captured.differentiated is None
+    if not steps or not is_plain or not _may_stop(trace):
+        return False
+    if not all(type(value) in (bool, int) for _, value in steps):  # floats depend on rounding, and so on what is fused
+        return False
+    made = {p.name: (p, b) for b in trace.bound_symbols for p in b.flat_outputs}
+    wanted = [(*made[guard.name], value) for guard, value in steps if guard.name in made]
+    if len(wanted) < len(steps):
+        return False
+    checks: dict[int, list[BoundSymbol]] = {}
+    for p, b, value in wanted:
+        trace.push_body()
+        with tracing(trace):
+            _check(p, value)
+        lines = trace.pop_body()
+        for line in lines:
+            line.location = b.location
+        checks.setdefault(id(b), []).extend(lines)
+    trace.bound_symbols[:] = [line for b in trace.bound_symbols for line in (b, *checks.get(id(b), ()))]
+    trace.catches = True
+    return True
+
+
+def _check(p: Proxy, value: Any) -> None:
+    with languages.language_context(p.lang if isinstance(p, TensorProxy) else languages.current()):
+        if type(value) is int:
+            condition = prims.eq(p, value)
+        else:
+            condition = p if value else prims.logical_not(p)
+        prims.assert_(condition, START_OVER)
+
+
+def _may_stop(trace: Trace) -> bool:
+    """Whether a program has done nothing when it stops anywhere, and gets there on this machine's processor."""
+    if acts_on_the_outside(trace):
+        return False
+    parts = [part for b in trace.bound_symbols for part in with_parts(b)]
+    return all(b.sym is not prims.while_loop and all(map(_is_here, _values(b))) for b in parts)
+
+
+def _values(b: BoundSymbol) -> Iterator[Proxy]:
+    yield from b.flat_inputs
+    yield from b.flat_outputs
+
+
+def _is_here(p: Proxy) -> bool:
+    return (
+        isinstance(p, NumberProxy)
+        or (isinstance(p, TensorProxy) and p.device is devices.cpu)
+        or not hasattr(p, "device")
+    )
+
+
+class Expected:
+    """The program that calls of a family are expected to come to: the one that they came to several times in a row."""
+
+    #: how often at first, and by how much more often after each time that a call came to another soon
+    TIMES, MORE, SOON = 2, 4, 32
+
+    def __init__(self) -> None:
+        self.program: CacheEntry | None = None
+        #: calls in a row that came to it
+        self.calls = 0
+        self._last: CacheEntry | None = None
+        self._times = 0
+        self._needed = self.TIMES
+
+    def ran(self, entry: CacheEntry) -> None:
+        """Notes what value guards led a call to."""
+        self._times = self._times + 1 if entry is self._last else 1
+        self._last = entry
+        self.program = entry if entry.checks_values and self._times >= self._needed else None
+
+    def was_another(self) -> None:
+        self._needed = self._needed * self.MORE if self.calls < self.SOON else self.TIMES
+        self.program, self._times, self.calls = None, 0, 0

@@ -23,9 +23,9 @@ from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size, trace_with_stand_ins
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.checked_values import check_values
 from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
+from tnp.compile.checked_values import check_values
 from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit

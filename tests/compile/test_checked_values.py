@@ -133,3 +133,28 @@ def test_values_decide_how_often_a_loop_runs():
     for k in (3.0, 3.0, 3.0, 3.0, -3.0, 5.0, -1.0):
         x = np.full(3, k)
         same(jitted(x), f(x)) if k < 0 else same(jitted(x)[1], f(x)[1])
+
+
+def keyed(x):
+    return {float(x.max() * 2): x + 1}
+
+
+def test_floats_are_checked(evaluated):
+    jitted = tnp.jit(keyed)
+    for values in ([1.0, 2.0], [0.0, -1.0], [-0.0, -0.0], [1.0, 2.0]):
+        for _ in range(8):
+            assert repr(jitted(np.array(values))) == repr(keyed(np.array(values)))
+
+
+def test_values_that_are_rounded_otherwise(monkeypatch):
+    """A program that finds another value than the value guard is not used again."""
+    evaluate = ValueGuard.evaluate
+    monkeypatch.setattr(ValueGuard, "evaluate", lambda self, values: np.nextafter(evaluate(self, values), 9.0).item())
+    jitted = tnp.jit(keyed)
+    x = np.array([1.0, 2.0])
+    for _ in range(6):
+        ((key, value),) = jitted(x).items()
+        assert key == pytest.approx(4.0)
+        np.testing.assert_array_equal(value, x + 1)
+    assert "starts over" not in tnp.explain(jitted)
+    assert tnp.cache_info(jitted).size == 1

@@ -7,6 +7,7 @@ then. So it must be a program that only computes, and that ends whatever the val
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,15 @@ __all__ = ["Expected", "check_values"]
 
 
 def check_values(captured: Captured, steps: Sequence[tuple[ValueGuard, Any]]) -> bool:
-    """Adds assertions to a trace that the values of value guards are what they are; whether it has them all now."""
+    """Adds assertions to a trace that the values of value guards are what they are; whether it has them all now.
+
+    There are none where a program has computed a value with other rounding than the value guard did.
+    """
     trace = captured.trace
     is_plain = captured.prologue.may_catch and not captured.requires_gradients and captured.differentiated is None
     if not steps or not is_plain or not _may_stop(trace):
         return False
-    if not all(type(value) in (bool, int) for _, value in steps):  # floats depend on rounding, and so on what is fused
+    if steps[0][0].family.rounds or not all(type(value) in (bool, int, float) for _, value in steps):
         return False
     made = {p.name: (p, b) for b in trace.bound_symbols for p in b.flat_outputs}
     wanted = [(*made[guard.name], value) for guard, value in steps if guard.name in made]
@@ -54,11 +58,13 @@ def check_values(captured: Captured, steps: Sequence[tuple[ValueGuard, Any]]) ->
 
 def _check(p: Proxy, value: Any) -> None:
     with languages.language_context(p.lang if isinstance(p, TensorProxy) else languages.current()):
-        if type(value) is int:
-            condition = prims.eq(p, value)
-        else:
+        if type(value) is bool:
             condition = p if value else prims.logical_not(p)
+        else:  # NaN is not equal to itself
+            condition = prims.eq(p, value) if value == value else prims.ne(p, p)
         prims.assert_(condition, START_OVER)
+        if type(value) is float and value == 0:  # Python tells 0.0 from -0.0
+            prims.assert_(prims.eq(prims.copysign(1.0, p), math.copysign(1.0, value)), START_OVER)
 
 
 def _may_stop(trace: Trace) -> bool:

@@ -51,6 +51,8 @@ class Family:
     #: the first value guard, and the program that calls are expected to come to
     first: ValueGuard | None = None
     expected: Expected = dataclasses.field(default_factory=Expected)
+    #: whether a program computes a value with other rounding than its value guard
+    rounds: bool = False
 
 
 class ValueGuard:
@@ -104,7 +106,8 @@ class ValueGuard:
             except AssertionError as error:
                 if not entry.checks_values or error.args != (START_OVER,):
                     raise
-                return family.run_function(*values)  # it computes the value with other rounding
+                self._forget(entry)
+                return family.run_function(*values)
             if result is not MISS:
                 family.in_vain = 0
                 if entry.guard is None:
@@ -121,6 +124,14 @@ class ValueGuard:
                 raise
         self.family.expected.was_another()
         return MISS
+
+    def _forget(self, program: CacheEntry) -> None:
+        """Drops a program that finds another value than its value guard: the next one for it checks none."""
+        self.family.rounds = True
+        self.family.count -= 1
+        for entries in self.programs.values():
+            if program in entries:
+                entries.remove(program)
 
     def _eagerly(self, values: tuple[Any, ...]) -> Any:
         self.family.in_vain += 1

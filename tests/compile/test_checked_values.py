@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.capture.guards.prologue import MISS
 from tnp.compile.specialization import ValueGuard
 
 
@@ -14,8 +15,10 @@ def evaluated(monkeypatch):
     evaluate = ValueGuard.evaluate
 
     def evaluate_and_note(self, values):
-        found.append(self.name)
-        return evaluate(self, values)
+        value = evaluate(self, values)
+        if value is not MISS:
+            found.append(self.name)
+        return value
 
     monkeypatch.setattr(ValueGuard, "evaluate", evaluate_and_note)
     return found
@@ -85,18 +88,34 @@ def test_several_values(evaluated):
     assert evaluated
 
 
-def test_programs_that_write_evaluate_first(evaluated):
-    def writes(x, out):
-        out[0] = x.sum()
-        return "positive" if x.sum() > 0 else "not"
+def writes_behind(x, out, log):
+    """Has written nothing when a value is asked for."""
+    total = x.sum()
+    if total > 0:
+        out[0] = total
+        log.append("positive")
+        return "positive"
+    return "not"
 
-    jitted = tnp.jit(writes)
-    out, expected = np.zeros(2), np.zeros(2)
-    for k in range(12):
-        x = np.full(3, 1.0 if k < 9 else -1.0)
-        assert jitted(x, out) == writes(x, expected)
-        np.testing.assert_array_equal(out, expected)
-    assert len(evaluated) >= 12
+
+def writes_before(x, out, log):
+    out[:] = out + 1
+    return writes_behind(x, out[1:], log)
+
+
+def test_programs_that_write(evaluated):
+    for f in (writes_behind, writes_before):
+        jitted = tnp.jit(f)
+        given, expected = (np.zeros(3), []), (np.zeros(3), [])
+        for k in range(24):
+            if k == 9:
+                assert bool(evaluated) is (f is writes_before)
+            x = np.full(3, -1.0 if k in (9, 10, 15) else 1.0)
+            assert jitted(x, *given) == f(x, *expected)
+            np.testing.assert_array_equal(given[0], expected[0])
+            assert given[1] == expected[1]
+            if k == 7:
+                evaluated.clear()
 
 
 def test_errors_are_eagers():

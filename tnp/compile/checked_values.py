@@ -2,7 +2,7 @@
 
 A value guard computes a value, and then the program for it computes that value again. If the values have been the same
 for some calls, the program for them runs at once, and stops where one is another: value guards find the right program
-then. So it must be a program that only computes, and that ends whatever the values are.
+then. So it must be a program that has only computed up to there, and that ends whatever the values are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import devices, languages, prims
-from tnp.core.effects import acts_on_the_outside
+from tnp.core.effects import acts_before
 from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
@@ -34,24 +34,24 @@ def check_values(captured: Captured, steps: Sequence[tuple[ValueGuard, Any]]) ->
     """
     trace = captured.trace
     is_plain = captured.prologue.may_catch and not captured.requires_gradients and captured.differentiated is None
-    if not steps or not is_plain or not _may_stop(trace):
+    if not steps or not is_plain or not _ends_here(trace) or steps[0][0].family.rounds:
         return False
-    if steps[0][0].family.rounds or not all(type(value) in (bool, int, float) for _, value in steps):
+    if not all(type(value) in (bool, int, float) for _, value in steps):
         return False
-    made = {p.name: (p, b) for b in trace.bound_symbols for p in b.flat_outputs}
+    made = {p.name: (p, i) for i, b in enumerate(trace.bound_symbols) for p in b.flat_outputs}
     wanted = [(*made[guard.name], value) for guard, value in steps if guard.name in made]
-    if len(wanted) < len(steps):
+    if len(wanted) < len(steps) or acts_before(trace, 1 + max(i for _, i, _ in wanted)):
         return False
     checks: dict[int, list[BoundSymbol]] = {}
-    for p, b, value in wanted:
+    for p, i, value in wanted:
         trace.push_body()
         with tracing(trace):
             _check(p, value)
         lines = trace.pop_body()
         for line in lines:
-            line.location = b.location
-        checks.setdefault(id(b), []).extend(lines)
-    trace.bound_symbols[:] = [line for b in trace.bound_symbols for line in (b, *checks.get(id(b), ()))]
+            line.location = trace.bound_symbols[i].location
+        checks.setdefault(i, []).extend(lines)
+    trace.bound_symbols[:] = [line for i, b in enumerate(trace.bound_symbols) for line in (b, *checks.get(i, ()))]
     trace.catches = True
     return True
 
@@ -67,10 +67,8 @@ def _check(p: Proxy, value: Any) -> None:
             prims.assert_(prims.eq(prims.copysign(1.0, p), math.copysign(1.0, value)), START_OVER)
 
 
-def _may_stop(trace: Trace) -> bool:
-    """Whether a program has done nothing when it stops anywhere, and gets there on this machine's processor."""
-    if acts_on_the_outside(trace):
-        return False
+def _ends_here(trace: Trace) -> bool:
+    """Whether a program ends whatever its values are, and runs on this machine's processor."""
     parts = [part for b in trace.bound_symbols for part in with_parts(b)]
     return all(b.sym is not prims.while_loop and all(map(_is_here, _values(b))) for b in parts)
 

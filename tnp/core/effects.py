@@ -11,7 +11,7 @@ from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 from tnp.core.views import update
 
-__all__ = ["acts_inside", "acts_on_the_outside"]
+__all__ = ["acts_before", "acts_inside", "acts_on_the_outside"]
 
 
 #: what is done at the end, and what is put back after an error
@@ -25,6 +25,11 @@ def acts_on_the_outside(trace: Trace, *, warnings: bool = True) -> bool:
     items are assigned when nothing can raise any more, and so are arrays where the trace says so. ``warnings``: whether to warn counts."""
     lines = (b for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last)
     return _any_acts(lines, set(), warnings)
+
+
+def acts_before(trace: Trace, count: int) -> bool:
+    """The same of the first operations of a trace."""
+    return _any_acts(trace.bound_symbols[:count], set(), warnings=True)
 
 
 def acts_inside(trace: Trace, operation: BoundSymbol) -> bool:

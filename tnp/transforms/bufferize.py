@@ -19,7 +19,7 @@ from typing import Any
 
 from tnp.core import prims, sizes, views
 from tnp.core.languages import language_context
-from tnp.core.prims.control_flow import stored
+from tnp.core.prims.control_flow import starts_over, stored
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of, map_proxies
@@ -107,9 +107,10 @@ class Pass:
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
         #: the last operation at which the call may start over: before it, nothing of the caller's is written
-        last = trace.writes_last
-        starts = (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD) or (last and may_raise(b)))
-        self.last_restart = max(starts, default=-1)
+        restarts = [i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD) or starts_over(b)]
+        if trace.writes_last:
+            restarts += [i for i, b in enumerate(self.bsyms) if may_raise(b)]
+        self.last_restart = max(restarts, default=-1)
         self.chains, self.c_ordered = self._chains(), c_ordered(trace)
         self.new = Trace.like(trace)
 

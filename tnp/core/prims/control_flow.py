@@ -30,6 +30,7 @@ __all__ = [
     "check_bound",
     "cond",
     "for_loop",
+    "starts_over",
     "stored",
     "unbound_error",
     "while_loop",
@@ -177,6 +178,11 @@ START_OVER = "the call starts over"
 def assert_(condition: Any, /, *message: Any) -> None:
     """Raises ``AssertionError(*message)`` at run time unless ``condition``, a number or an array of one element, is true."""
     check(is_condition(condition), lambda: "assert_ needs a number, or an array of one element", TypeError)
+
+
+def starts_over(b: BoundSymbol) -> bool:
+    """Whether the call starts over if an assertion fails."""
+    return b.operation is assert_ and b.args[1:] == (START_OVER,)
 
 
 @prim(OpTags.EFFECT, OpTags.MAY_RAISE)

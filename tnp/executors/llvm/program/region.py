@@ -13,7 +13,7 @@ import tnp.executors.llvm.program.equations
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes, prims, sizes, views
 from tnp.core.devices import cpu
-from tnp.core.prims.control_flow import START_OVER, stored
+from tnp.core.prims.control_flow import starts_over, stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -330,7 +330,7 @@ def _module(
                 p.written.append(made)
         slots = {x.name: [_slot(p, next(numbers)) for _ in range(1 + len(_counted(x)))] for x in fresh}
     p.leaving = {x.name for x in fresh}
-    p.starts_over = any(b.sym is prims.assert_ and b.args[1:] == (START_OVER,) for b in with_parts(bsym))
+    p.starts_over = any(map(starts_over, with_parts(bsym)))
     for x in fresh:
         if isinstance(x, TensorProxy) and x.shape and is_sized(x):
             p.places[x.name] = _contiguous(p, x, slots[x.name][0])

@@ -74,3 +74,17 @@ def test_blocks_of_errstate_around_fused_operations_are_gone():
     assert "seterr" not in str(tnp.last_traces(jitted)[-1])
     with pytest.raises(FloatingPointError):
         tnp.jit(strict)(a, a * 0)
+
+
+def test_states_in_a_loop_that_is_written_out():
+    """Of blocks one behind the other, each has a state of its own to put back."""
+
+    def f(x, n):
+        for _ in range(4):
+            if x.any():
+                with np.errstate():
+                    n = np.pad(x, 1)
+        return n
+
+    x = np.array([3, 2], dtype="u4")
+    np.testing.assert_array_equal(tnp.jit(f)(x, 0), f(x, 0))

@@ -163,7 +163,8 @@ def _without_idle_errstates(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
     kept: list[BoundSymbol] = []
     for b in bsyms:
         entered = kept[-1] if kept and kept[-1].has_tag_inside(OpTags.ENTERS_ERRSTATE) else None
-        if entered and b.has_tag_inside(OpTags.EXITS_ERRSTATE) and b.flat_inputs == entered.flat_outputs:
+        was_entered = [p.name for p in entered.flat_outputs] if entered else None
+        if b.has_tag_inside(OpTags.EXITS_ERRSTATE) and [p.name for p in b.flat_inputs] == was_entered:
             kept.pop()
         else:
             kept.append(b)

@@ -26,6 +26,7 @@ from tnp.transforms.fuse import fuse
 from tnp.transforms.licm import licm
 from tnp.transforms.masks import masked_values
 from tnp.transforms.no_elements import without_elements
+from tnp.transforms.own_results import own_results
 from tnp.transforms.unroll_and_jam import unroll_and_jam
 
 __all__ = ["Backend", "compile_trace"]
@@ -74,6 +75,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
         ("Library calls of iterations", lambda t: batch_calls(t, backend.executors)),
         ("Products of iterations", lambda t: batch_matvec(t, backend.executors)),
+        ("Results of loops", lambda t: own_results(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Arrays without elements", without_elements),
         ("Dead Code Elimination", dead_code),

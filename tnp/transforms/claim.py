@@ -92,10 +92,27 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             # A region computes what is read.
             asked = [e for e in asked if not e.is_fusing or decomposes(e, bsym)]
-        claims.take(bsym, asked)
+        claims.take(_as_far_as_read(bsym, dead, asked), asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
     return common_subexpressions(new) if claims.decomposed else new
+
+
+def _as_far_as_read(bsym: BoundSymbol, dead: set[str], executors: Sequence[Any]) -> BoundSymbol:
+    """An operation without the parts that only unread results need, if an executor fuses it then: ``x`` of ``lstsq``'s four results."""
+    needed = {p.name for p in bsym.flat_outputs if p.name not in dead}
+    fusers = [e for e in executors if e.is_fusing]
+    is_read_in_part = 0 < len(needed) < len(bsym.flat_outputs)
+    if not bsym.subsymbols or not is_read_in_part or any(fuses(e, bsym) for e in fusers):
+        return bsym
+    kept = []
+    for part in reversed(bsym.subsymbols):
+        if may_raise(part) or any(p.name in needed for p in part.flat_outputs):
+            kept.append(part)
+            needed.update(p.name for p in part.flat_inputs)
+    output = map_proxies(lambda p: None if p.name in dead else p, bsym.output)
+    fewer = bsym.remade(bsym.sym, bsym.args, bsym.kwargs, output, tuple(reversed(kept)), bsym.location)
+    return fewer if any(fuses(e, fewer) for e in fusers) else bsym
 
 
 def _views_shown(trace: Trace) -> dict[int, str]:

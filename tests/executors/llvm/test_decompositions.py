@@ -8,7 +8,7 @@ from tests.executors.llvm.loop_ir_interpreter import ROUTINES as INTERPRETED
 from tnp.core import dtypes
 from tnp.executors import llvm
 from tnp.executors.llvm.lapack import decomposes, layout_of_eig, layout_of_eigh, layout_of_qr, layout_of_svd
-from tnp.executors.llvm.target import LIBRARY_ROWS
+from tnp.executors.llvm.target import LIBRARY_LENGTH, LIBRARY_ROWS
 
 # Native code is looked for in programs, which there is only where LLVM can compile and NumPy has a library.
 pytestmark = pytest.mark.skipif(
@@ -99,6 +99,25 @@ def test_general_matrices(dtype):
             check(lambda a: np.linalg.eigvals(a) * 2, a)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long_matrices(dtype):
+    for shape in ((LIBRARY_LENGTH, 4), (4, LIBRARY_LENGTH), (200, LIBRARY_ROWS), (3, 100, 5)):
+        check(lambda a: np.linalg.svd(a, full_matrices=False), random(shape, dtype))
+        check(np.linalg.qr, random(shape, dtype))
+
+
+def test_results_that_are_read_in_part():
+    """Of a composite operation, what nobody reads need not be compiled: the length of ``lstsq``'s residuals is known at run time."""
+    a, b = random((30, 4), "float64"), random((30,), "float64")
+    check(lambda a: np.linalg.lstsq(a, a[:, 0] + 1, rcond=None)[0], a)
+    check(lambda a: np.linalg.lstsq(a, a[:, :2] + 1, rcond=None)[3] * 2, a)
+    jitted = tnp.jit(lambda a, b: np.linalg.lstsq(a, b, rcond=None))
+    for g, e in zip(jitted(a, b), np.linalg.lstsq(a, b, rcond=None), strict=True):
+        np.testing.assert_allclose(g, e)
+    polyfit = tnp.jit(np.polyfit)
+    np.testing.assert_allclose(polyfit(a[:, 0], b, 3), np.polyfit(a[:, 0], b, 3))
+
+
 def test_operands_of_other_layouts():
     a = random((4, 5, 3), "float64")
     check(lambda a: np.linalg.svd(a[::-1, ::2, :2]), a)
@@ -123,7 +142,7 @@ def test_values_that_are_not_finite():
 
 
 def test_large_and_empty_matrices_are_numpys():
-    for shape in ((LIBRARY_ROWS + 1, 3), (0, 3), (3, 0), (0, 3, 3), (1, 1)):
+    for shape in ((LIBRARY_ROWS + 1,) * 2, (LIBRARY_LENGTH + 1, 3), (0, 3), (3, 0), (0, 3, 3), (1, 1)):
         a = random(shape, "float64")
         jitted = tnp.jit(lambda a: np.linalg.svd(a, full_matrices=False))
         assert_same(jitted(a), np.linalg.svd(a, full_matrices=False), check_strides=False)

@@ -280,3 +280,24 @@ def test_mapped():
     stack = np.stack([A, P, A.T])
     found = tnp.vmap(lambda a: linalg.solve(a, C))(stack)
     np.testing.assert_allclose(found, [np.linalg.solve(a, C) for a in stack])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_signs_are_scipys(dtype):
+    """Eigenvectors and singular vectors are unique up to signs, which depend on LAPACK's routine and its precision."""
+    r = np.random.default_rng(0)
+    functions = (
+        lambda a: linalg.eigh(a + a.T.conj()),
+        lambda a: linalg.svd(a) + linalg.qr(a),
+        lambda a: linalg.null_space(a[:2]),
+    )
+    for f in functions:
+        jitted = tnp.jit(f)
+        for _ in range(40):
+            a = (r.standard_normal((4, 4)) + (1j * r.standard_normal((4, 4)) if dtype == "complex64" else 0)).astype(
+                dtype
+            )
+            got, expected = jitted(a), f(a)
+            for g, e in zip(got, expected, strict=True):
+                assert g.dtype == e.dtype
+                np.testing.assert_allclose(g, e, rtol=1e-2 if dtype != "float64" else 1e-7, atol=1e-3)

@@ -24,7 +24,6 @@ from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import (
-    decompositions,  # noqa: F401
     indexing,  # noqa: F401 — it registers rules
     loop_ir,
     lowering_rules,  # noqa: F401
@@ -35,6 +34,7 @@ from tnp.executors.llvm import (
     views,  # noqa: F401
 )
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
+from tnp.executors.llvm.decompositions import has_other_signs
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.loop_ir.placement import memory_of_outputs
 from tnp.executors.llvm.matmul import is_one_product
@@ -77,7 +77,9 @@ class LLVMExecutor(FusionExecutor):
             return False  # the product is a call of a library's in most programs, and the function is not
         if loop_ir.is_symbolic(bsym):
             return is_available() and loop_ir.takes(bsym)
-        return is_available() and takes(bsym) and not _sums_long_windows(bsym)
+        if not is_available() or not takes(bsym):
+            return False
+        return not _sums_long_windows(bsym) and not has_other_signs(bsym, _prims(bsym))
 
     def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
         if not is_control_flow(bsym):

@@ -6,9 +6,10 @@ threads. If LAPACK does not converge, the kernel refuses its arguments, and NumP
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import is_known
@@ -17,15 +18,26 @@ from tnp.executors.llvm.graph import Indices, Lowering, Node, Routine, rule
 from tnp.executors.llvm.lapack import (
     Layout,
     decomposes,
+    is_small,
     layout_of_eig,
     layout_of_eigh,
     layout_of_qr,
     layout_of_svd,
     wide_dtype,
 )
-from tnp.executors.llvm.target import LIBRARY_ROWS
 
-__all__: list[str] = []
+__all__ = ["has_other_signs"]
+
+_PRIMS = (prims.eig, prims.eigh, prims.qr, prims.svd)
+
+
+def has_other_signs(bsym: BoundSymbol, parts: Iterable[BoundSymbol]) -> bool:
+    """Whether a function of SciPy's gives vectors with other signs than the routines here: it has another driver for eigenvectors, and
+    decomposes matrices of single precision as such."""
+    if not isinstance(bsym.sym.id, str) or not bsym.sym.id.startswith("scipy.linalg."):
+        return False
+    dtypes_of = [p.args[0].dtype for p in parts if p.sym in _PRIMS]
+    return bsym.sym.id == "scipy.linalg.eigh" or any(wide_dtype(d) is not d for d in dtypes_of)
 
 
 def _is_small(bsym: BoundSymbol) -> bool:
@@ -36,7 +48,8 @@ def _is_small(bsym: BoundSymbol) -> bool:
         return False
     m, n = a.shape[-2:]
     is_vector = m == 1 and (n == 1 or bsym.sym.name == "qr")  # whose lines have one element
-    return 0 < n <= LIBRARY_ROWS and 0 < m <= LIBRARY_ROWS and not is_vector and decomposes(wide_dtype(a.dtype))
+    full = bsym.args[1] is True if len(bsym.args) > 1 else False
+    return is_small(m, n, full=full) and not is_vector and decomposes(wide_dtype(a.dtype))
 
 
 class _Decomposed:

@@ -34,11 +34,13 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.library import defined
+from tnp.executors.llvm.target import LIBRARY_LENGTH, LIBRARY_ROWS
 
 __all__ = [
     "ROUTINES",
     "Layout",
     "decomposes",
+    "is_small",
     "layout_of_eig",
     "layout_of_eigh",
     "layout_of_qr",
@@ -79,6 +81,11 @@ class Layout:
     left: int = 0
     right: int = 0
     without_vectors: str | None = None
+
+
+def is_small(m: int, n: int, *, full: bool = False) -> bool:
+    """Whether a matrix of that shape is decomposed by native code, where ``full`` says that a square of its longer side is made."""
+    return 0 < min(m, n) <= LIBRARY_ROWS and max(m, n) <= (LIBRARY_ROWS if full else LIBRARY_LENGTH)
 
 
 def layout_of_eigh(n: int, upper: bool) -> Layout:
@@ -280,7 +287,7 @@ def _svd(r: Any, *, tall: bool, full: bool, vectors: bool) -> None:
     call.memory(_line(r, code.op(f"add i64 {u}, {left}")))
     call.size(width)
     square, area = code.op(f"mul i64 {few}, {few}"), code.op(f"mul i64 {few}, {width}")
-    call.work(_sum(r, 64, (4, square), (72, few), (66, width)))
+    call.work(_sum(r, 4224, (4, square), (72, few), (70 if full else 4, width)))
     if r.dtype.kind == "c":
         call.memory(call.room(_sum(r, 1, (7, square), (2, area), (7, few)), r.real.itemsize))
     call.memory(call.room(_sum(r, (8, few)), 8))
@@ -302,14 +309,14 @@ def _qr(r: Any, *, tall: bool) -> None:
     size = code.op(f"mul i64 {code.op(f'mul i64 {few}, {m}')}, {r.dtype.itemsize}")
     memcpy = "@llvm.memcpy.p0.p0.i64"
     code.require(memcpy, f"declare void {memcpy}(ptr, ptr, i64, i1)")
-    columns = _line(r, n)
+    columns, count = _line(r, n), n if tall else m
     code.line(f"call void {memcpy}(ptr {columns}, ptr %m, i64 {size}, i1 false)")
     call = _Call(r, "orgqr")
-    call.size(m, n if tall else m, few)
+    call.size(m, count, few)
     call.memory(columns)
     call.size(m)
     call.memory(factors)
-    call.work(_sum(r, (32, m)))
+    call.work(_sum(r, (32, count)))
     call.run()
 
 

@@ -72,8 +72,9 @@ SEARCHED_IN_STEPS = 1 << 12
 SMALL_PRODUCT, MOST_ROWS = 16**3, 16
 #: rows of one in a loop of the user's, which a call would keep from being native
 ROWS_IN_LOOPS = 64
-#: rows and columns of one that LAPACK decomposes, called by native code: of more, NumPy's own call is short beside that
-LIBRARY_ROWS = 64
+#: Rows or columns of one that LAPACK decomposes, called by native code: of more, NumPy's own call is short beside that. The other
+#: dimension may be longer where no square of it is made.
+LIBRARY_ROWS, LIBRARY_LENGTH = 64, 512
 
 # The stack, in bytes
 

@@ -10,6 +10,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.lapack import (
     Layout,
     decomposes,
+    is_small,
     layout_of_eigh,
     layout_of_qr,
     layout_of_svd,
@@ -22,14 +23,13 @@ from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, At, StridedView, Thunk
 from tnp.executors.llvm.program.views import moved
 from tnp.executors.llvm.routines import ROUTINES
-from tnp.executors.llvm.target import LIBRARY_ROWS
 
 __all__: list[str] = []
 
 
-def _sizes(a: Array) -> tuple[int, int]:
+def _sizes(a: Array, *, full: bool = False) -> tuple[int, int]:
     m, n = (x.known for x in a.shape[-2:])
-    if m is None or n is None or min(m, n) < 1 or max(m, n) > LIBRARY_ROWS:
+    if m is None or n is None or not is_small(m, n, full=full):
         raise Refused("a decomposition of a large matrix, or of one whose size is not known")
     if a.dtype.kind not in "fc" or not decomposes(wide_dtype(a.dtype)):
         raise Refused(f"decompositions of {a.dtype}")
@@ -101,7 +101,7 @@ def _eigh(p: Program, b: BoundSymbol) -> None:
 @step("svd")
 def _svd(p: Program, b: BoundSymbol) -> None:
     a, full = p.resolve(b.args[0]), len(b.args) > 1 and b.args[1]
-    m, n = _sizes(a)
+    m, n = _sizes(a, full=full)
     rows, columns = a.shape[-2:]
     few = Int(min(m, n))
     layout = layout_of_svd(m, n, full)
@@ -113,7 +113,7 @@ def _svd(p: Program, b: BoundSymbol) -> None:
 @step("qr")
 def _qr(p: Program, b: BoundSymbol) -> None:
     a, full = p.resolve(b.args[0]), len(b.args) > 1 and b.args[1]
-    m, n = _sizes(a)
+    m, n = _sizes(a, full=full)
     rows, columns = a.shape[-2:]
     few = Int(m if full else min(m, n))
     layout = layout_of_qr(m, n, full)

@@ -301,3 +301,17 @@ def test_signs_are_scipys(dtype):
             for g, e in zip(got, expected, strict=True):
                 assert g.dtype == e.dtype
                 np.testing.assert_allclose(g, e, rtol=1e-2 if dtype != "float64" else 1e-7, atol=1e-3)
+
+
+def test_signs_are_scipys_in_loops():
+    def f(a, n):
+        for _ in range(n):
+            w, v = linalg.eigh(a)
+            a = a + v * w
+            a = a + a.T
+        return a
+
+    r = np.random.default_rng(1)
+    for _ in range(10):
+        a = r.standard_normal((4, 4))
+        np.testing.assert_allclose(tnp.jit(f)(a + a.T, 3), f(a + a.T, 3), rtol=1e-6)

@@ -10,6 +10,7 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.views import update
+from tnp.executors.llvm.decompositions import has_other_signs
 from tnp.executors.llvm.graph import Refused
 
 __all__ = ["Block", "steps_of"]
@@ -21,7 +22,10 @@ def steps_of(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
         if b.sym is update or (b.sym.is_prim and prims.registry.get(b.sym.name) is b.sym):
             yield b
         elif b.subsymbols and not b.sym.is_prim:
-            yield from steps_of(b.subsymbols)
+            steps = list(steps_of(b.subsymbols))
+            if has_other_signs(b, steps):
+                raise Refused(f"{b.sym.qualified_name} gives vectors with other signs than the code here")
+            yield from steps
         elif OpTags.WARNS in b.sym.tags:
             yield b
         elif b.flat_outputs and {p.name for p in b.flat_outputs} <= {p.name for p in b.flat_inputs}:

@@ -150,10 +150,8 @@ class Product(Reduction):
 
 
 class Routine(Node):
-    """``op``, one of :data:`~tnp.executors.llvm.routines.ROUTINES`, of the rows or matrices in the last dimensions.
-
-    If nothing needs its :attr:`vectors`, it is the routine ``without_vectors``.
-    """
+    """``op``, one of :data:`~tnp.executors.llvm.routines.ROUTINES`, of the rows or matrices in the last dimensions; ``without_vectors`` if
+    nothing needs its :attr:`vectors`."""
 
     def __init__(self, op: str, source: Node, *, position: int, without_vectors: str | None = None) -> None:
         super().__init__(op, source.shape, source.dtype, (source,), position=position)

@@ -209,7 +209,7 @@ class _Interpreter:
         ctypes.memmove(to, begin, int(count))
 
     def _in_place(self, x, place, n, width):
-        op, dtype, _ = x.info
+        op, dtype, *_ = x.info
         n, width = int(n), int(width)
         raw = (ctypes.c_char * (n * width * dtype.itemsize)).from_address(place)
         matrix = np.frombuffer(raw, dtype.name).reshape(n, width)

@@ -198,6 +198,37 @@ def test_complex_loops():
     assert_same(jitted(*args), deflated(*args))
 
 
+def distances(stack):
+    """Of each matrix to those behind it: stacks of a length that the loop decides, as many as there are left."""
+    made = np.zeros((len(stack), len(stack)))
+    for i, x in enumerate(stack):
+        values = np.linalg.eigvalsh(x @ stack[i:] @ x)
+        made[i, i:] = np.sum(np.log(np.abs(values)) ** 2, axis=-1)
+    return made
+
+
+def test_stacks_in_loops():
+    for n in (40, 41, 300):
+        stack = random((n, 3, 3), "float64")
+        stack = stack @ stack.swapaxes(-1, -2) + np.eye(3)
+        jitted = tnp.jit(distances)
+        assert_same(jitted(stack), distances(stack))
+        assert "the whole for_loop is native" in tnp.explain(jitted)
+    assert "1 loops in it run in parallel" in tnp.explain(jitted)
+
+
+def test_stacks_of_any_length():
+    def f(stack):
+        w, v = np.linalg.eigh(stack)
+        return (v * w[..., None, :]) @ v.swapaxes(-1, -2), np.linalg.svd(stack)[1].sum(), np.linalg.qr(stack)[1]
+
+    jitted = tnp.jit(f)
+    for n in (5, 9, 30, 17, 1, 0):
+        stack = hermitian(random((n, 4, 4), "float64"))
+        assert_same(jitted(stack), f(stack), check_strides=False)
+    assert tnp.cache_info(jitted).size <= 4
+
+
 def test_failure_in_a_loop():
     a = hermitian(random((4, 4), "float64"))
     jitted = tnp.jit(qr_then_eigenvalues)

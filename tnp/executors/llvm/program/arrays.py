@@ -363,7 +363,7 @@ def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool 
     n = a.shape[dim]
     with p.loops([a.shape[d] for d in rest]) as at:
         first = p.code.address(rows.memory.pointer, rows.where((*at, ZERO)))
-        p.code.do("in_place", first, n, ONE, info=("sort", dtype, 8 * max(1, n.high)))
+        p.code.do("in_place", first, n, ONE, info=("sort", dtype, 8 * max(1, n.high), rows.memory))
     return lines
 
 

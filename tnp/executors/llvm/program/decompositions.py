@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
@@ -39,7 +41,7 @@ def _sizes(a: Array, *, full: bool = False) -> tuple[int, int]:
 class _Decomposed:
     """The memory in which a routine puts its results, each in lines of its own."""
 
-    def __init__(self, p: Program, a: Array, layout: Layout) -> None:
+    def __init__(self, p: Program, a: Array, layout: Layout, vectors: Sequence[TensorProxy]) -> None:
         self.p, self.layout, self.given = p, layout, a.dtype
         *self.stack, m, n = a.shape
         lines, width = Int(layout.lines), Int(layout.width)
@@ -47,10 +49,13 @@ class _Decomposed:
         columns = self.columns(0, m, n)
         assert isinstance(columns, StridedView)
         p.fill(columns, self.converted(a, self.memory.dtype))
-        cost = ROUTINES[layout.routine].cost * layout.lines**2 * layout.width
+        routine = layout.routine
+        if layout.without_vectors and not any(p.is_live(v.name) for v in vectors):
+            routine = layout.without_vectors
+        cost = ROUTINES[routine].cost * layout.lines**2 * layout.width
         with p.loops(self.stack) as at:
             first = p.code.address(self.memory.memory.pointer, self.memory.where((*at, ZERO, ZERO)))
-            p.code.do("in_place", first, lines, width, info=(layout.routine, self.memory.dtype, cost))
+            p.code.do("in_place", first, lines, width, info=(routine, self.memory.dtype, cost, self.memory.memory))
 
     def columns(self, first: int, rows: Int, count: Int) -> Array:
         """A matrix whose columns are lines."""
@@ -94,7 +99,7 @@ def _bind(p: Program, outputs: tuple[TensorProxy, ...], *values: Array) -> None:
 def _eigh(p: Program, b: BoundSymbol) -> None:
     a, upper = p.resolve(b.args[0]), len(b.args) > 1 and b.args[1]
     _, n = _sizes(a)
-    made = _Decomposed(p, a, layout_of_eigh(n, upper))
+    made = _Decomposed(p, a, layout_of_eigh(n, upper), b.output[1:])
     _bind(p, b.output, made.values(a.shape[-1]), made.vectors(0, *a.shape[-2:]))
 
 
@@ -105,7 +110,7 @@ def _svd(p: Program, b: BoundSymbol) -> None:
     rows, columns = a.shape[-2:]
     few = Int(min(m, n))
     layout = layout_of_svd(m, n, full)
-    made = _Decomposed(p, a, layout)
+    made = _Decomposed(p, a, layout, (b.output[0], b.output[2]))
     u = made.vectors(layout.left, rows, rows if full else few)
     _bind(p, b.output, u, made.values(few), made.vectors(layout.right, columns if full else few, columns))
 
@@ -117,7 +122,7 @@ def _qr(p: Program, b: BoundSymbol) -> None:
     rows, columns = a.shape[-2:]
     few = Int(m if full else min(m, n))
     layout = layout_of_qr(m, n, full)
-    made = _Decomposed(p, a, layout)
+    made = _Decomposed(p, a, layout, b.output)
     above, zero = made.vectors(0, few, columns), constant(0, a.dtype)
 
     def triangle(p: Program, at: At) -> Operand:

@@ -41,7 +41,7 @@ def _factor(p: Program, op: str, x: StridedView) -> None:
     cost = max(1, n.high) ** 2 * max(1, width.high)
     with p.loops(stack) as at:
         first = p.code.address(x.memory.pointer, x.where((*at, ZERO, ZERO)))
-        p.code.do("in_place", first, n, width, info=(op, x.dtype, cost))
+        p.code.do("in_place", first, n, width, info=(op, x.dtype, cost, x.memory))
 
 
 def _diagonal(x: StridedView) -> Array:

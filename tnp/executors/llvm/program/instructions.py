@@ -271,7 +271,7 @@ def _copy(w: Writer, x: Instruction) -> None:
 @_writes("in_place")
 def _in_place(w: Writer, x: Instruction) -> None:
     """A routine for a matrix of some rows and columns, or for a row, in place."""
-    op, dtype, _ = x.info
+    op, dtype, *_ = x.info
     place, n, width = map(w.operand, x.args)
     w.code.line(f"call void {routine(w.code, op, dtype)}(ptr {place}, i64 {n}, i64 {width})")
 

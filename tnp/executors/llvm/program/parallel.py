@@ -191,7 +191,7 @@ def _parts(p: Program, loop: Loop, uses: Counter[Register | Cell]) -> Parts | No
     if not loop.of_elements and any(x.op == "break" for x in _of_its_own(loop.body)):
         return None
     for x in instructions_in(loop.body):
-        if x.op in ("call", "decline", "in_place"):
+        if x.op in ("call", "decline"):
             return None  # a library has threads of its own
         parts.may_fail = parts.may_fail or x.op == "check"
     made = _made_in(loop)
@@ -241,7 +241,13 @@ def _are_independent(loop: Loop, parts: Parts) -> bool:
     by_memory: dict[Memory, dict[tuple[Int, int, bool], None]] = {}
     accesses = list(_accesses(loop))
     own = {a.register for a in parts.arrays}
-    written = {a.memory for a in accesses if a.stores and not own.issuperset(a.memory.homes or (a.memory.pointer,))}
+
+    def is_own(memory: Memory) -> bool:
+        return own.issuperset(memory.homes or (memory.pointer,))
+
+    if not all(is_own(x.info[3]) for x in instructions_in(loop.body) if x.op == "in_place"):
+        return False
+    written = {a.memory for a in accesses if a.stores and not is_own(a.memory)}
     for a in accesses:
         if a.memory in written:
             by_memory.setdefault(a.memory, {})[a.offset, a.dtype.itemsize, a.stores] = None

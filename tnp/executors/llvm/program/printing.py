@@ -71,4 +71,6 @@ def _name(op: str, info: Any) -> str:
     """An operation, with what it needs besides its operands."""
     if isinstance(info, Cell):
         return f"{op} {info}"
+    if op == "in_place":
+        return f"{info[0]} {info[1].shortname}"
     return op if info is None else str(info[0]) if op in ("apply", "combine", "raw") else f"{op} {info}"

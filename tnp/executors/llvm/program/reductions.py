@@ -17,7 +17,7 @@ from tnp.executors.llvm.program.ir import Cell, Constant, Operand, constant, who
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import require_equal
+from tnp.executors.llvm.program.views import moved, require_equal
 from tnp.executors.llvm.program.write_hazards import recorded, somewhere
 
 __all__: list[str] = []
@@ -293,39 +293,57 @@ for _row in REDUCTIONS:
 
 @rule("matmul")
 def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
-    if len(a.shape) != 2 or len(b.shape) != 2:
-        raise Refused("products of stacks of matrices")
-    code, dtype = p.code, out.dtype
+    dtype, stack = out.dtype, a.shape[:-2]
     if dtype.kind not in "biufc" or (dtype.kind == "f" and dtype not in _COMPENSATED):
         raise Refused(f"products of {dtype}")
-    rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
+    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    for one, other in zip((*stack, inner), b.shape[:-1]):
+        require_equal(p, one, other, _mismatch)
     is_dot = rows.known == 1 and columns.known == 1
-    require_equal(p, inner, b.shape[0], _mismatch)
     if not (is_dot or inner.known == 1) and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
-        if blas.multiplies(dtype):
+        if blas.multiplies(dtype) and not stack:
             return blas.large_product(p, a, b, dtype)
-        if dtype.kind not in "biu":
-            raise Refused("a large product of matrices, for which there is no library")
+        if dtype.kind not in "biu" or stack:
+            raise Refused("large products of matrices in a stack, or without a library")
+    if is_dot and not stack:
+        value = _dot(p, a, b, (ZERO, ZERO), dtype)
+        return Thunk([rows, columns], dtype, lambda p, at: value)
+    made = p.temporary([*stack, rows, columns], dtype)
+    with p.loops(stack) as at:
+        place = _matrix_of(made, at)
+        assert isinstance(place, StridedView)
+        _multiply(p, _matrix_of(a, at), _matrix_of(b, at), place)
+    return made
+
+
+def _matrix_of(x: Array, stack: Sequence[Int]) -> Array:
+    return moved(x, x.shape[-2:], lambda at: (*stack, *at)) if stack else x
+
+
+def _dot(p: Program, a: Array, b: Array, at: Sequence[Int], dtype: DType) -> Operand:
+    """An element of a product."""
+    (i, j), total = at, p.cell(dtype)
+    p.code.set(total, constant(0, dtype))
+    with p.loop(ZERO, a.shape[1], reduces=True) as k:
+        p.code.set(total, _fused(p, a.element(p, (i, k)), b.element(p, (k, j)), p.code.get(total), dtype))
+    return p.code.get(total)
+
+
+def _multiply(p: Program, a: Array, b: Array, made: StridedView) -> None:
+    """``made = a @ b``."""
+    dtype, (rows, columns), inner = made.dtype, made.shape, a.shape[1]
     if a.cost and columns.known != 1:
         a = p.force(a)
     if b.cost and rows.known != 1:
         b = p.force(b)
-    made = p.temporary([rows, columns], dtype)
     # Along the columns of b if those are neighbours, as sums over the inner dimension otherwise.
     along_rows = columns.known != 1 and not (
         isinstance(b, StridedView) and magnitude(b.strides[0]) < magnitude(b.strides[1])
     )
     if not along_rows:
-        with p.loops(made.shape) as (i, j):
-            total = p.cell(dtype)
-            code.set(total, constant(0, dtype))
-            with p.loop(ZERO, inner, reduces=True) as k:
-                code.set(total, _fused(p, a.element(p, (i, k)), b.element(p, (k, j)), code.get(total), dtype))
-            if made.shape == (ONE, ONE):
-                value = code.get(total)
-                return Thunk(made.shape, dtype, lambda p, at: value)
-            p.store(made, (i, j), code.get(total))
-        return made
+        with p.loops(made.shape) as at:
+            p.store(made, at, _dot(p, a, b, at, dtype))
+        return
     zero = constant(0, dtype)
     p.fill(made, Thunk(made.shape, dtype, lambda p, at: zero))
 
@@ -339,13 +357,12 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
             p.store(made, (i, j), total)
 
     # Several rows at once: the result is loaded and stored less often.
-    blocks = p.atom(("quarters", inner), lambda: code.whole("udiv", inner, ROWS), 0, inner.high // ROWS)
+    blocks = p.atom(("quarters", inner), lambda: p.code.whole("udiv", inner, ROWS), 0, inner.high // ROWS)
     with p.loop(ZERO, rows) as i:
         with p.loop(ZERO, blocks) as block:
             add_rows(i, [block * ROWS + r for r in range(ROWS)])
         with p.loop(blocks * ROWS, inner) as k:
             add_rows(i, [k])
-    return made
 
 
 def _mismatch(n: int, m: int) -> Exception:

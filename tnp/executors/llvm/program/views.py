@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -244,11 +245,22 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     wanted = [d for d, n in enumerate(new) if n.known != 1]
     if len(kept) == len(wanted) and all(a.shape[d] == new[e] for d, e in zip(kept, wanted)):
         return moved(a, new, view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape)))
-    if not all(n.is_of_sizes for n in (*a.shape, *new)):
+    if not all(n.is_of_sizes for n in (*a.shape, *new)) and not _only_rows_differ(a.shape, new):
         raise Refused("a reshape to sizes of the program")
     place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
     strides, _ = row_major(new, place.dtype.itemsize)
     return place.like(place.offset, new, strides)
+
+
+def _only_rows_differ(a: Sequence[Int], b: Sequence[Int]) -> bool:
+    """Whether the first dimension alone has a size of the program, of which there is the same number of elements in both shapes."""
+    rows = []
+    for first, *others in (a, b):
+        sizes = [n.known for n in others]
+        if None in sizes:
+            return False
+        rows.append(first * math.prod(n for n in sizes if n is not None))
+    return rows[0] == rows[1]
 
 
 def _is_contiguous(a: StridedView) -> bool:

@@ -18,6 +18,7 @@ from tnp.core.subtraces import Body, bodies_of, carried_with_inits
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, leaves_of
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import update
+from tnp.transforms.claim import fuses
 
 __all__ = ["own_results"]
 
@@ -25,15 +26,17 @@ _LOOPS = (prims.for_loop, prims.while_loop)
 
 
 def own_results(trace: Trace, executors: Sequence[Any]) -> Trace:
-    """``trace`` with copies at the end of the iterations of such loops, where there is an executor that compiles loops."""
-    if not any(e.is_fusing for e in executors) or not any(b.sym in _LOOPS for b in trace.bound_symbols):
+    """``trace`` with copies at the end of the iterations of such loops, where an executor compiles them then."""
+    fusers = [e for e in executors if e.is_fusing]
+    if not fusers or not any(b.sym in _LOOPS for b in trace.bound_symbols):
         return trace
     last = {p.name: i for i, b in enumerate(trace.bound_symbols) for p in b.flat_inputs}
     own: set[str] = set()
     lines = []
     for i, b in enumerate(trace.bound_symbols):
         dying = {name for name in own if last.get(name) == i}
-        lines.append(_with_copies(trace, b, dying) if b.sym in _LOOPS else b)
+        copied = _with_copies(trace, b, dying) if b.sym in _LOOPS else b
+        lines.append(copied if copied is not b and any(fuses(e, copied) for e in fusers) else b)
         made = {
             p.name for p in b.flat_outputs if _makes(b, p) or (b.sym is prims.cond and _is_own(p.name, (b,), dying))
         }

@@ -365,13 +365,7 @@ def _demands(test: Any, wanted: bool) -> bool:
     tracer = active.current()
     arrays = (p for p in tracer.inputs.proxies if isinstance(p, TensorProxy))
     has_gradients = tracer.gradients is not None and any(p.lang.name == "torch" for p in arrays)
-    if (
-        tracer.regions
-        or tracer.differentiating
-        or has_gradients
-        or tracer.loses_no_stores
-        or not tracer.inputs.prologue.may_catch
-    ):
+    if tracer.differentiating or has_gradients or tracer.loses_no_stores or not tracer.inputs.prologue.may_catch:
         return False
     condition = truth_of(test) if wanted else _not(test)
     tracer.expects_no_error()

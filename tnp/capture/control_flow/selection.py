@@ -366,7 +366,7 @@ def _demands(test: Any, wanted: bool) -> bool:
     arrays = (p for p in tracer.inputs.proxies if isinstance(p, TensorProxy))
     has_gradients = tracer.gradients is not None and any(p.lang.name == "torch" for p in arrays)
     if (
-        tracer.regions
+        not all(r.is_loop for r in tracer.regions)
         or tracer.differentiating
         or has_gradients
         or tracer.loses_no_stores

@@ -14,6 +14,7 @@ from tnp.capture.control_flow.item_parts import ROOM, Part
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.objects.uneven_lists import UnevenList
+from tnp.capture.speculation.lengths_of_slices import know_integers_of
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core import prims, symbols
@@ -42,9 +43,11 @@ def can_be_part(x: Any) -> bool:
 
 
 def part_of(x: Any, made_at: str) -> Part:
-    """The part of the items of a list, which is called ``made_at``, that has such a value."""
+    """The part of the items of a list, which is called ``made_at``, that has such a value. Raises
+    :class:`~tnp.capture.guards.varying_values.KnowsIntegers` where integers among the arguments decide how many rows an array has."""
     if not is_uneven_array(x):
         return Part(x, x.kinds if type(x) is TracedEither else None)
+    know_integers_of(x.shape_[0], active.current())
     loops = tuple(r for r in active.current().regions if r.is_loop)
     sources = {id(s): s for r in loops for over in r.over for s in _sources(over)}
     return UnevenPart(x, made_at=made_at, sources=tuple(sources.values()), times=tuple(map(_times, loops)))

@@ -20,6 +20,7 @@ from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
 from tnp.capture.objects.shadows import stored_attributes
+from tnp.capture.objects.uneven_lists import copy_no_rows
 from tnp.capture.output_values import change_containers, note_shared, output_of, result_of
 from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed
@@ -285,6 +286,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     _check_lists(tracer)
     inputs.finish(used)
+    copy_no_rows(inputs, trace.bound_symbols, list(flat_proxies(output)))
     is_differentiated = differentiate is not None and gradients is not None and bool(gradients.roots)
     ending = prims.python_return.bind(output, output=None)
     inputs.proxies = inputs.with_sizes([*trace.bound_symbols, ending], all_roots=is_differentiated)

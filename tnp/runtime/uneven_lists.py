@@ -14,8 +14,9 @@ import numpy as np
 
 from tnp.runtime import engine, launcher
 
-__all__ = ["joined", "parted"]
+__all__ = ["joined", "measured", "parted"]
 
+_Joined = tuple["np.ndarray[Any, Any] | None", "np.ndarray[Any, Any] | None"]
 _FUNCTIONS = launcher.signatures()
 
 # The functions are called with Python's lock, and call nothing that runs code of the user's. Another thread may have changed the list
@@ -205,7 +206,7 @@ def _functions() -> tuple[Callable[..., Any], ...]:
     return _native
 
 
-def joined(items: Any) -> tuple[np.ndarray[Any, Any] | None, np.ndarray[Any, Any] | None]:
+def joined(items: Any) -> _Joined:
     """The rows of the arrays in a list as one array, and the offsets at which each begins and the last one ends; neither can be written
     to. Two ``None`` unless they are C-contiguous arrays of one dtype that differ in their first dimension alone, of at least a row in all.
 
@@ -214,37 +215,48 @@ def joined(items: Any) -> tuple[np.ndarray[Any, Any] | None, np.ndarray[Any, Any
     >>> joined([np.array([1.0, 2.0]), np.array([3])])
     (None, None)
     """
-    if type(items) is not list or not items or type(items[0]) is not np.ndarray or not items[0].ndim:
+    made, offsets = measured(items)
+    if made is None or offsets is None:
         return None, None
-    n, like = len(items), items[0]
-    offsets: np.ndarray[Any, Any] = np.empty(n + 1, np.int64)
+    made.flags.writeable = True
     native = _functions()
     if not native:
-        return _joined_by_numpy(items, offsets)
-    place = offsets.ctypes.data
-    total = native[0](items, n, place)
+        np.concatenate(items, out=made)
+    else:
+        width = made.nbytes // made.shape[0]
+        if not native[1](items, len(items), offsets.ctypes.data, width, items[0], made.ctypes.data):
+            return None, None
+    made.flags.writeable = False
+    return made, offsets
+
+
+def measured(items: Any) -> _Joined:
+    """As :func:`joined`, with anything in the first array: for who wants to know how long the arrays are."""
+    if type(items) is not list or not items or type(items[0]) is not np.ndarray or not items[0].ndim:
+        return None, None
+    like = items[0]
+    offsets: np.ndarray[Any, Any] = np.empty(len(items) + 1, np.int64)
+    native = _functions()
+    total = (native[0] if native else _measure)(items, len(items), offsets.ctypes.data if native else offsets)
     if total <= 0:
         return None, None
     made: np.ndarray[Any, Any] = np.empty((total, *like.shape[1:]), like.dtype)
-    if not native[1](items, n, place, made.nbytes // total, like, made.ctypes.data):
-        return None, None
     made.flags.writeable = offsets.flags.writeable = False
     return made, offsets
 
 
-def _joined_by_numpy(items: list[Any], offsets: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+def _measure(items: list[Any], n: int, offsets: np.ndarray[Any, Any]) -> int:
+    """The same without native code."""
     like = items[0]
     alike = all(
         type(x) is np.ndarray and x.dtype is like.dtype and x.flags.c_contiguous and x.shape[1:] == like.shape[1:] and x.ndim
         for x in items
     )  # fmt: skip
-    if not alike or not any(map(len, items)):
-        return None, None
+    if not alike:
+        return -1
     offsets[0] = 0
     np.cumsum([len(x) for x in items], out=offsets[1:])
-    made = np.concatenate(items)
-    made.flags.writeable = offsets.flags.writeable = False
-    return made, offsets
+    return int(offsets[n])
 
 
 def parted(rows: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:

@@ -105,7 +105,7 @@ def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList
         found.append(handle)
     varying.late.add(name)
     inputs.lists[name] = value, source.expression
-    return UnevenList(name, *found)
+    return UnevenList(name, *found, source, both)
 
 
 def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:

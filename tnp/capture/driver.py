@@ -309,7 +309,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
 def _check_lists(tracer: Tracer) -> None:
     """Raises :class:`NeedsEager` if the result holds one array twice, once in a list that a loop has made."""
     returned = [x for x, _ in tracer.output_objects.values()]
-    rows = [x for x in tracer.output_lists if x.ndim > 1] + [x for x in returned if x.storage.has_list and not x.scalar]
+    rows = tracer.output_lists + [x for x in returned if x.storage.has_list and not x.scalar]
     is_twice = len({id(x.storage) for x in rows}) < len(rows)
     if is_twice or any(is_maybe_in_list(x, y) for x in rows for y in returned if y is not x):
         raise NeedsEager("it returns an array that is in a list which a loop has made, too")

@@ -237,7 +237,7 @@ def measured(items: Any) -> _Joined:
     like = items[0]
     offsets: np.ndarray[Any, Any] = np.empty(len(items) + 1, np.int64)
     native = _functions()
-    total = (native[0] if native else _measure)(items, len(items), offsets.ctypes.data if native else offsets)
+    total = native[0](items, len(items), offsets.ctypes.data) if native else _measure(items, offsets)
     if total <= 0:
         return None, None
     made: np.ndarray[Any, Any] = np.empty((total, *like.shape[1:]), like.dtype)
@@ -245,7 +245,7 @@ def measured(items: Any) -> _Joined:
     return made, offsets
 
 
-def _measure(items: list[Any], n: int, offsets: np.ndarray[Any, Any]) -> int:
+def _measure(items: list[Any], offsets: np.ndarray[Any, Any]) -> int:
     """The same without native code."""
     like = items[0]
     alike = all(
@@ -256,7 +256,7 @@ def _measure(items: list[Any], n: int, offsets: np.ndarray[Any, Any]) -> int:
         return -1
     offsets[0] = 0
     np.cumsum([len(x) for x in items], out=offsets[1:])
-    return int(offsets[n])
+    return int(offsets[-1])
 
 
 def parted(rows: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:

@@ -563,7 +563,8 @@ class CountedList(ListStandIn):
             raise self._refusal()
         assert self._memory is not None
         held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
-        active.current().output_lists.append(held)
+        if self.are_rows or any(p.is_array for p in self.parts):
+            active.current().output_lists.append(held)
         if self.are_rows:
             return ListsOfRows(self.parts[0].first(self.filled).__tnp_value__(), self.together is RowOfNumbers)
         columns = [p.output(self.filled) for p in self.parts]

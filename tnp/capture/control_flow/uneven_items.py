@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def _times(loop: Region) -> int:
 @dataclass(frozen=True, eq=False)
 class UnevenPart(Part):
     """``rows`` has the rows of the arrays, of which that at ``offsets[i]`` is the first one of array ``i``, and that at ``offsets[i + 1]``
-    the first one behind it. There is memory for about twice as many as the lists have, ``sources``, that loops run over."""
+    the first one behind it. There is memory for four times as many as the lists have, ``sources``, that loops run over."""
 
     made_at: str = ""
     sources: tuple[UnevenList, ...] = ()
@@ -93,7 +93,7 @@ class UnevenPart(Part):
             return ROOM // max(self.width, 1)
         rows = 0
         for source in self.sources:
-            rows = 2 * (source.rows.shape[0] + source.offsets.shape[0]) + rows
+            rows = 4 * (source.rows.shape[0] + source.offsets.shape[0]) + rows
         return rows * math.prod(self.times)
 
     def allocated(self, room: Any, before: Part | None, count: Any) -> Part:
@@ -108,8 +108,7 @@ class UnevenPart(Part):
             rows[: before.rows.shape[0]] = before.rows
         else:
             offsets[0] = 0
-        fields = {"made_at": self.made_at, "sources": self.sources, "times": self.times}
-        return UnevenPart(self.example, rows=rows, offsets=offsets, **fields)
+        return replace(self, rows=rows, offsets=offsets)
 
     def store(self, at: Any, x: Any) -> None:
         assert self.rows is not None and self.offsets is not None

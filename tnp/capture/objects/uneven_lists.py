@@ -56,14 +56,30 @@ class UnevenList(ListStandIn):
         super().__init__(description)
         self.rows, self.offsets = rows, offsets
         self.source, self.made = source, made
+        #: whether there are rows of other arrays, too
+        self.is_cut = False
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice) or not isinstance(key, int) or isinstance(key, bool):
+        if isinstance(key, slice):
+            return self._cut(key)
+        if not isinstance(key, int) or isinstance(key, bool):
             raise ReadsVarying(self.description)
         if type(key) is int and key >= 0 and not key < self.length():
             raise IndexError("list index out of range")
         lengths = self.offsets[1:]
         return self._between(self.offsets[:-1][key], lengths[key])
+
+    def _cut(self, key: slice) -> UnevenList:
+        """The items at a slice, which are some or more, one behind the other."""
+        n, ends = self.length(), (key.start, key.stop)
+        if key.step not in (None, 1) or not all(x is None or type(x) is int for x in ends):
+            raise ReadsVarying(self.description)
+        first, last = (d if x is None else x if x >= 0 else n + x for x, d in zip(ends, (0, n)))
+        if not (0 <= first < last <= n):
+            raise ReadsVarying(self.description)
+        made = UnevenList(self.description, self.rows, self.offsets[first : last + 1], self.source, self.made)
+        made.is_cut = True
+        return made
 
     def _between(self, begin: Any, end: Any) -> Any:
         return self.rows[begin.item() : end.item()]
@@ -82,7 +98,8 @@ class UnevenList(ListStandIn):
         raise ReadsVarying(self.description)
 
     def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        made = joined_all(function, self.rows, args, kwargs)
+        rows = self._between(self.offsets[0], self.offsets[-1]) if self.is_cut else self.rows
+        made = joined_all(function, rows, args, kwargs)
         if made is None:
             raise ReadsVarying(self.description)
         return made

@@ -98,14 +98,16 @@ def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList
         return None
     make = inputs.prologue.constant(joined, "joined")
     both = inputs.prologue.let(Source(f"{make}({source.expression})", name)).expression
-    found = []
-    for i, (made, called) in enumerate(((rows, name), (offsets, f"the offsets of {name}"))):
+
+    def lifted(i: int, made: np.ndarray[Any, Any], called: str) -> TracedArray:
         handle = lift_array(inputs, made, inputs.prologue.let(Source(f"{both}[{i}]", called)))
         handle.storage.writable, handle.storage.listed = False, name
-        found.append(handle)
+        return handle
+
+    traced = lifted(0, rows, name), lifted(1, offsets, f"the offsets of {name}")
     varying.late.add(name)
     inputs.lists[name] = value, source.expression
-    return UnevenList(name, *found, source, both)
+    return UnevenList(name, *traced, source, both)
 
 
 def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:

@@ -71,8 +71,9 @@ other:
   ret i64 -1
 }
 
-define i64 @tnp_offsets(ptr %list, i64 %n, ptr %offsets) {
+define i64 @tnp_offsets(ptr %list, i64 %n, ptr %to) {
 entry:
+  %offsets = call ptr @pointer(ptr %to, i64 $data)
   %size = call i64 @PyList_Size(ptr %list)
   %is.whole = icmp eq i64 %size, %n
   br i1 %is.whole, label %begin, label %other
@@ -102,8 +103,10 @@ other:
   ret i64 -1
 }
 
-define i64 @tnp_join(ptr %list, i64 %n, ptr %offsets, i64 %width, ptr %like, ptr %to) {
+define i64 @tnp_join(ptr %list, i64 %n, ptr %places, i64 %width, ptr %like, ptr %made) {
 entry:
+  %offsets = call ptr @pointer(ptr %places, i64 $data)
+  %to = call ptr @pointer(ptr %made, i64 $data)
   %size = call i64 @PyList_Size(ptr %list)
   %is.whole = icmp eq i64 %size, %n
   br i1 %is.whole, label %head, label %other
@@ -133,8 +136,9 @@ other:
   ret i64 0
 }
 
-define ptr @tnp_part(ptr %all, i64 %n, ptr %offsets, i64 %width) {
+define ptr @tnp_part(ptr %all, i64 %n, ptr %places, i64 %width) {
 entry:
+  %offsets = call ptr @pointer(ptr %places, i64 $data)
   %nd.word = call i64 @word(ptr %all, i64 $nd)
   %nd = trunc i64 %nd.word to i32
   %dims = and i64 %nd.word, 4294967295
@@ -196,11 +200,11 @@ def _functions() -> tuple[Callable[..., Any], ...]:
         except engine.Unavailable:
             _native = ()
             return _native
-        whole, object_, address = ctypes.c_int64, ctypes.py_object, ctypes.c_void_p
+        whole, object_ = ctypes.c_int64, ctypes.py_object
         kinds = {
-            "tnp_offsets": (whole, object_, whole, address),
-            "tnp_join": (whole, object_, whole, address, whole, object_, address),
-            "tnp_part": (object_, object_, whole, address, whole),
+            "tnp_offsets": (whole, object_, whole, object_),
+            "tnp_join": (whole, object_, whole, object_, whole, object_, object_),
+            "tnp_part": (object_, object_, whole, object_, whole),
         }
         _native = tuple(ctypes.PYFUNCTYPE(*kind)(_compiled.address(name)) for name, kind in kinds.items())
     return _native
@@ -224,7 +228,7 @@ def joined(items: Any) -> _Joined:
         np.concatenate(items, out=made)
     else:
         width = made.nbytes // made.shape[0]
-        if not native[1](items, len(items), offsets.ctypes.data, width, items[0], made.ctypes.data):
+        if not native[1](items, len(items), offsets, width, items[0], made):
             return None, None
     made.flags.writeable = False
     return made, offsets
@@ -237,7 +241,7 @@ def measured(items: Any) -> _Joined:
     like = items[0]
     offsets: np.ndarray[Any, Any] = np.empty(len(items) + 1, np.int64)
     native = _functions()
-    total = native[0](items, len(items), offsets.ctypes.data) if native else _measure(items, offsets)
+    total = native[0](items, len(items), offsets) if native else _measure(items, offsets)
     if total <= 0:
         return None, None
     made: np.ndarray[Any, Any] = np.empty((total, *like.shape[1:]), like.dtype)
@@ -269,5 +273,5 @@ def parted(rows: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any]) -> list[np
     if not native or not (rows.flags.c_contiguous and offsets.flags.c_contiguous):
         return [rows[begin:end].copy() for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist())]
     width = rows.strides[0] if rows.shape[0] > 1 else rows.nbytes
-    made: list[np.ndarray[Any, Any]] = native[2](rows, len(offsets) - 1, offsets.ctypes.data, width)
+    made: list[np.ndarray[Any, Any]] = native[2](rows, len(offsets) - 1, offsets, width)
     return made

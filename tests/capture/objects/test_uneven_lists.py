@@ -127,8 +127,13 @@ def all_pairs(items):
     return out
 
 
+def through_map(items):
+    longest, summed = max(map(len, items)), sum(map(np.sum, items))
+    return longest, summed, list(map(lambda t, k: t * k, items, range(len(items)))), np.array(list(map(len, items)))
+
+
 WHOLE = [
-    of_numbers, of_some, of_differences, padded, by_place, joined, mapped, centred, of_other_lengths, left_out, through_two_lists, all_pairs
+    of_numbers, of_some, of_differences, padded, by_place, joined, mapped, centred, of_other_lengths, left_out, through_two_lists, all_pairs, through_map
 ]  # fmt: skip
 
 
@@ -278,3 +283,12 @@ def test_an_array_that_is_in_a_list_and_beside_it():
     for n in (100, 120):
         out, last = jitted(frames(n))
         assert out[-1] is last
+
+
+def test_lists_of_few_arrays():
+    def f(items):
+        return np.array([(t * 2).sum() for t in items]), [t - 1 for t in items]
+
+    jitted = check(f, *((frames(n, least=1),) for n in (40, 20, 17, 33, 60)))
+    assert tnp.cache_info(jitted).size <= 2
+    check(f, *((frames(n, least=1),) for n in (12, 9, 3, 1)))

@@ -30,7 +30,7 @@ from tnp.runtime.uneven_lists import measured
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["LeftList", "UnevenList", "copy_no_rows", "is_uneven", "joined_all", "length_of"]
+__all__ = ["LeftList", "UnevenList", "copy_no_rows", "differ_in_length", "is_uneven", "joined_all", "length_of"]
 
 #: lists of fewer arrays are inputs, array by array
 LONG = 64
@@ -42,7 +42,12 @@ _SHAPE = attrgetter("shape")
 
 def is_uneven(items: list[Any]) -> bool:
     """Whether a list is long, and of arrays that differ in their first dimension alone."""
-    if len(items) < LONG or type(items[0]) is not np.ndarray or set(map(type, items)) != {np.ndarray}:
+    return len(items) >= LONG and differ_in_length(items)
+
+
+def differ_in_length(items: list[Any]) -> bool:
+    """Whether a list is of arrays that differ in their first dimension alone, of several lengths."""
+    if len(items) < LENGTHS or type(items[0]) is not np.ndarray or set(map(type, items)) != {np.ndarray}:
         return False
     shapes = set(map(_SHAPE, items))
     return len(shapes) >= LENGTHS and () not in shapes and len({shape[1:] for shape in shapes}) == 1

@@ -9,7 +9,7 @@ import numpy as np
 from tnp.capture.guards.prologue import ArrayKind, Source
 from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.row_list import NumberList, RowList, rows_of
-from tnp.capture.objects.uneven_lists import UnevenList, is_uneven
+from tnp.capture.objects.uneven_lists import UnevenList, differ_in_length
 from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
@@ -65,6 +65,9 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
 
 #: so many items of a list are inputs of their own only where that is needed
 LONG = 64
+#: the same of arrays of several lengths, of each of which there are guards and a copy of a loop's body: of a list that came with one number
+#: of arrays, and of one that came with others
+LONG_UNEVEN, VARYING_UNEVEN = 32, 16
 
 
 def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | UnevenList | None:
@@ -91,7 +94,9 @@ def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | No
 
 def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList | None:
     varying, name = inputs.prologue.varying, f"the arrays of several lengths of {source.description}"
-    if varying.is_specialized(name) or not is_uneven(value):
+    if varying.is_specialized(name) or not differ_in_length(value):
+        return None
+    if len(value) < (VARYING_UNEVEN if varying.has_other_length(name, len(value)) else LONG_UNEVEN):
         return None
     rows, offsets = joined(value)
     if rows is None or offsets is None or not is_compiled_array(rows):

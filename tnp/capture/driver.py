@@ -19,8 +19,8 @@ from tnp.capture.guards.varying_values import ReadsVarying, TracesAgain
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
+from tnp.capture.libraries.numpy.uneven_lists import copy_no_rows
 from tnp.capture.objects.shadows import stored_attributes
-from tnp.capture.objects.uneven_lists import copy_no_rows
 from tnp.capture.output_values import change_containers, note_shared, output_of, result_of
 from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed

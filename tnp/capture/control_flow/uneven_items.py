@@ -13,14 +13,13 @@ from tnp.capture.control_flow.appended_lists import value_of
 from tnp.capture.control_flow.item_parts import ROOM, Part
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.uneven_lists import UnevenArrays
 from tnp.capture.objects.uneven_lists import UnevenList
 from tnp.capture.speculation.lengths_of_slices import know_integers_of
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core import prims, symbols
 from tnp.core.prims.control_flow import START_OVER
-from tnp.core.proxies import TensorProxy
-from tnp.runtime.uneven_lists import parted
 
 if TYPE_CHECKING:
     from tnp.capture.speculation.regions import Region
@@ -141,24 +140,3 @@ class UnevenPart(Part):
     def output(self, count: Any) -> Any:
         assert self.rows is not None and self.offsets is not None
         return UnevenArrays(self.rows.__tnp_value__(), self.offsets[: count + 1].__tnp_value__())
-
-
-class UnevenArrays:
-    """A list that the program returns, of arrays of several lengths, made at each call of the rows of one array."""
-
-    __slots__ = ("offsets", "rows")
-
-    def __init__(self, rows: TensorProxy, offsets: TensorProxy) -> None:
-        self.rows, self.offsets = rows, offsets
-
-    def __tnp_children__(self) -> list[Any]:
-        return [self.rows, self.offsets]
-
-    def __tnp_rebuild__(self, children: list[Any]) -> UnevenArrays:
-        return UnevenArrays(*children)
-
-    def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import literal
-
-        context["_parted"] = parted
-        return f"_parted({literal(self.rows, context)}, {literal(self.offsets, context)})"

@@ -10,7 +10,7 @@ with it, such as a loop, whose body is compiled for one array of any length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,11 @@ from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn
-from tnp.core import prims
-from tnp.core.proxies import Proxy
-from tnp.core.subtraces import bodies_of, with_parts
-from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.runtime.uneven_lists import measured
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["LeftList", "UnevenList", "copy_no_rows", "differ_in_length", "is_uneven", "joined_all", "length_of"]
+__all__ = ["LeftList", "UnevenList", "differ_in_length", "is_uneven", "joined_all", "length_of"]
 
 #: lists of fewer arrays are inputs, array by array
 LONG = 64
@@ -108,34 +103,6 @@ class UnevenList(ListStandIn):
         if made is None:
             raise ReadsVarying(self.description)
         return made
-
-
-def copy_no_rows(inputs: Inputs, statements: Sequence[BoundSymbol], results: Iterable[Proxy]) -> None:
-    """Has the prologue copy no rows of lists of which the program asks for lengths alone."""
-    for container in inputs.containers:
-        x = container.made
-        if type(x) is UnevenList and not _reads_elements(x.rows.storage.value.name, statements, results):
-            measure = inputs.prologue.constant(measured, "measured")
-            inputs.prologue.let_be(x.made, f"{measure}({x.source.expression})")
-
-
-def _reads_elements(name: str, statements: Sequence[BoundSymbol], results: Iterable[Proxy]) -> bool:
-    """Whether a program does more with an array than to ask for the lengths of its parts."""
-    views = {name}
-
-    def has_some(values: Any) -> bool:
-        return any(isinstance(p, Proxy) and p.name in views for p in values)
-
-    for b in (part for statement in statements for part in with_parts(statement)):
-        if bodies := bodies_of(b):
-            if has_some(b.args) or any(has_some(body.results) for body in bodies):
-                return True
-        elif not b.subsymbols and has_some(b.flat_inputs):
-            if OpTags.VIEW in b.sym.tags:
-                views.update(p.name for p in b.flat_outputs)
-            elif b.sym is not prims.size:
-                return True
-    return has_some(results)
 
 
 def joined_all(function: Any, rows: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -76,7 +76,8 @@ def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList 
     if not value or not is_of_call(source.description):
         return None
     if isinstance(value[0], np.ndarray):
-        return _lift_rows(inputs, value, source) or _lift_uneven(inputs, value, source)
+        rows = _lift_rows(inputs, value, source)
+        return _lift_uneven(inputs, value, source) if rows is None else rows
     return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int, np.float64) else None
 
 

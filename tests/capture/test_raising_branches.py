@@ -78,7 +78,29 @@ def with_a_loop(x, limits):
     return total
 
 
-FUNCTIONS = [message, statements_before, of_a_method, after_a_store, caught, alternatives, with_a_loop]
+def check_item(x, i):
+    if (x[i:] > 2).any():
+        raise OverflowError(f"items from {i} on: {x[i:]}")
+
+
+def after_stores_in_a_loop(x, limits):
+    for i in range(len(x)):
+        x[i - 1] += x[i] * 0.1
+        check_item(x, i)
+    return x.sum()
+
+
+def in_loops_over_large_arrays(x, limits):
+    y = np.ones(40_000)
+    for i in range(len(x)):
+        y += np.sin(y) * x[i] * 1e-3
+        check_item(x, i)
+        x += y[:40] * 1e-3
+    return y.sum()
+
+
+LOOPS = [with_a_loop, after_stores_in_a_loop, in_loops_over_large_arrays]
+FUNCTIONS = [message, statements_before, of_a_method, after_a_store, caught, alternatives, *LOOPS]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -95,7 +117,9 @@ def test_results_and_errors(f):
         assert_same((mine[0], vars(mine[1])), (eagers[0], vars(eagers[1])), what="arguments")
 
 
-@pytest.mark.parametrize("f", [message, statements_before, of_a_method, alternatives], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f", [message, statements_before, of_a_method, alternatives, after_stores_in_a_loop], ids=lambda f: f.__name__
+)
 def test_one_program_for_all_values_that_raise_nothing(f):
     jitted = tnp.jit(f)
     for k in range(4):

@@ -19,6 +19,7 @@ from tnp.capture.guards.varying_values import ReadsVarying, TracesAgain
 from tnp.capture.libraries.base import capturing, library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
+from tnp.capture.libraries.numpy.uneven_lists import copy_no_rows
 from tnp.capture.objects.shadows import stored_attributes
 from tnp.capture.output_values import change_containers, note_shared, output_of, result_of
 from tnp.capture.rewrite.code_of_tree import is_part
@@ -285,6 +286,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     _check_lists(tracer)
     inputs.finish(used)
+    copy_no_rows(inputs, trace.bound_symbols, list(flat_proxies(output)))
     is_differentiated = differentiate is not None and gradients is not None and bool(gradients.roots)
     ending = prims.python_return.bind(output, output=None)
     inputs.proxies = inputs.with_sizes([*trace.bound_symbols, ending], all_roots=is_differentiated)
@@ -307,7 +309,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
 def _check_lists(tracer: Tracer) -> None:
     """Raises :class:`NeedsEager` if the result holds one array twice, once in a list that a loop has made."""
     returned = [x for x, _ in tracer.output_objects.values()]
-    rows = [x for x in tracer.output_lists if x.ndim > 1] + [x for x in returned if x.storage.has_list and not x.scalar]
+    rows = tracer.output_lists + [x for x in returned if x.storage.has_list and not x.scalar]
     is_twice = len({id(x.storage) for x in rows}) < len(rows)
     if is_twice or any(is_maybe_in_list(x, y) for x in rows for y in returned if y is not x):
         raise NeedsEager("it returns an array that is in a list which a loop has made, too")

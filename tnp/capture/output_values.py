@@ -142,7 +142,8 @@ def _list_output(x: list[Any]) -> Any:
     rows = array_of_rows(x)
     if rows is None:
         return [output_of(y) for y in x]
-    active.current().output_lists.append(rows)
+    if rows.ndim > 1:
+        active.current().output_lists.append(rows)
     return Rows(rows.__tnp_value__(), type(x[0]) is TracedNumber)
 
 

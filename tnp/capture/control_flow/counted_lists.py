@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.appended_lists import value_of
 from tnp.capture.control_flow.item_parts import (
     ListsOfRows,
     Part,
@@ -27,6 +26,7 @@ from tnp.capture.control_flow.item_parts import (
 from tnp.capture.control_flow.iterables import is_known
 from tnp.capture.control_flow.list_lengths import ListLength
 from tnp.capture.control_flow.lists_of_lists import ItemOfRows, is_changed, look
+from tnp.capture.control_flow.uneven_items import UnevenPart, can_be_part, part_of
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
@@ -34,6 +34,7 @@ from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.equal_items import contains, count_of, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, RowOfNumbers, RowOfScalars, is_repeated
+from tnp.capture.objects.uneven_lists import joined_all
 from tnp.capture.speculation.regions import ListUse, Region
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -55,7 +56,7 @@ SPARE = 1
 def can_count(item: Any) -> bool:
     """Whether a list can be counted that has such an item."""
     values = parts_of_item(item)[1]
-    return bool(values) and all(type(x) is TracedEither or value_of([x], views=True) is not None for x in values)
+    return bool(values) and all(map(can_be_part, values))
 
 
 class CountedList(ListStandIn):
@@ -197,7 +198,7 @@ class CountedList(ListStandIn):
         if not parts:
             if not can_count(item):
                 raise self._refusal()
-            return tuple(Part(x, x.kinds if type(x) is TracedEither else None) for x in values)
+            return tuple(part_of(x, self.description) for x in values)
         if together is not self._kind or len(values) != len(parts):
             raise self._refusal()
         found = [p.taking(x) for p, x in zip(parts, values)]
@@ -535,7 +536,13 @@ class CountedList(ListStandIn):
         return self.is_counted and self.together is None and self.parts[0].are_numbers and self.parts[0].dtype == int
 
     def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        made = joined_rows(function, self.as_array(filled=True), args, kwargs) if self.together is None else None
+        made = None
+        if self.is_counted and self.together is None and type(part := self.parts[0]) is UnevenPart:
+            self._check()
+            self._demand(self.length() > 0)
+            made = joined_all(function, part.all_rows(self.filled), args, kwargs)
+        elif self.together is None:
+            made = joined_rows(function, self.as_array(filled=True), args, kwargs)
         if made is None:
             raise self._refusal()
         return made
@@ -556,7 +563,8 @@ class CountedList(ListStandIn):
             raise self._refusal()
         assert self._memory is not None
         held = TracedArray(self._memory, Path(), self._memory.value, ROW_MAJOR)
-        active.current().output_lists.append(held)
+        if self.are_rows or any(p.is_array for p in self.parts):
+            active.current().output_lists.append(held)
         if self.are_rows:
             return ListsOfRows(self.parts[0].first(self.filled).__tnp_value__(), self.together is RowOfNumbers)
         columns = [p.output(self.filled) for p in self.parts]

@@ -228,6 +228,8 @@ class Iterations:
 
     def __iter__(self) -> Iterator[Any]:
         if not self.is_begun:
+            for x, _ in self.over:
+                x.check_written_out()
             self._iterator = (self.item(i) for i in self.indices())
         assert self._iterator is not None
         return self._iterator

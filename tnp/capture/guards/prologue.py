@@ -305,6 +305,10 @@ class Prologue:
         self.steps.append((name, source.expression))
         return Source(name, source.description)
 
+    def let_be(self, name: str, expression: str) -> None:
+        """Has another expression make what a local name stands for."""
+        self.steps = [(name, expression) if isinstance(s, tuple) and s[0] == name else s for s in self.steps]
+
     @property
     def guards(self) -> list[Guard]:
         return [s for s in self.steps if isinstance(s, Guard)]

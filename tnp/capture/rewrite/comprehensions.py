@@ -12,6 +12,7 @@ as other loops do.
 
 A function has what a comprehension has: variables of its own, and the others of the function around. ``sum(v for v in x)`` becomes
 ``__tnp__.of_items(sum, __tnp_comp0, x, lambda over: (v for v in over))``, since the name may be bound to another function.
+``max(map(f, x))`` becomes ``__tnp__.of_items(max, __tnp_comp0, None, None, map, f, x)``.
 ``list(itertools.product(x, y))`` and ``[*itertools.product(x, y)]`` are ``[v for v in itertools.product(x, y)]`` where that gives the
 items one by one by their number.
 """
@@ -83,6 +84,8 @@ class Comprehensions(Transformer):
         generator = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if name == "list" and _is_product(generator):
             return self._listed(node, node.func, generator)
+        if name in _CONSUMING and _is_map(generator):
+            return self._of_map(node, generator)
         known = name in _CONSUMING or name in _ENDING
         if not known or not isinstance(generator, ast.GeneratorExp) or not self._moves(generator):
             return self.generic_visit(node)
@@ -111,6 +114,18 @@ class Comprehensions(Transformer):
         hook = ast.Name(OF_ITEMS, ast.Load())
         made = self._list_function(listed)
         return ast.copy_location(ast.Call(hook, [function, made, over, ast.Constant(None)], []), node)
+
+    def _of_map(self, node: ast.Call, mapped: Any) -> Any:
+        """A function of ``map(f, x)``: the items may be those of a loop."""
+        target = ast.copy_location(ast.Name(_ITEM, ast.Store()), node)
+        generator = ast.comprehension(target, mapped, [], 0)
+        listed = ast.copy_location(ast.ListComp(ast.Name(_ITEM, ast.Load()), [generator]), node)
+        if not self._moves(listed):
+            return self.generic_visit(node)
+        parts = [self.visit(x) for x in (mapped.func, *mapped.args)]
+        nothing = ast.Constant(None)
+        args = [node.func, self._list_function(listed), nothing, nothing, *parts]
+        return ast.copy_location(ast.Call(ast.Name(OF_ITEMS, ast.Load()), args, []), node)
 
     def _list_function(self, node: ast.ListComp | ast.GeneratorExp) -> ast.Name:
         """The function that makes the list of the items."""
@@ -146,6 +161,12 @@ def _is_product(node: Any) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
     return name in _PRODUCTS
+
+
+def _is_map(node: Any) -> bool:
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", None) != "map" or len(node.args) < 2 or node.keywords:
+        return False
+    return not any(isinstance(x, ast.Starred) for x in node.args)
 
 
 def _of_items() -> ast.arguments:

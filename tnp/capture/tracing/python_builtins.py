@@ -16,7 +16,9 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import (
     Iterations,
+    counted_from_zero,
     enumerate_,
+    is_known,
     pairwise_,
     range_,
     reversed_,
@@ -204,9 +206,32 @@ def _is_short(x: Iterations) -> bool:
     return count == 0 or (x.constant and count is not None and count <= _FEW and not is_traced(x.item(x.start)))
 
 
-def of_items(runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any] | None) -> Any:
+def _mapped(runtime: Any, f: Any, mapped: tuple[Any, ...]) -> Iterations | None:
+    """What ``map`` gives of a function and lists that are stand-ins, or what goes along with such, for a function that goes through all;
+    ``None`` for others."""
+    function, g, *xs = mapped
+    is_own = function is map and type(f) in (type, types.BuiltinFunctionType) and f in _OF_ITEMS
+    if not is_own or active.running() is None or not any(isinstance(x, ListStandIn) for x in xs):
+        return None
+    counted = [counted_from_zero(x) for x in xs]
+    if any(r is None or not is_known(r.stop) for r in counted):
+        return None
+    together = zip_(*xs)
+    made = Iterations(0, together.stop, 1, lambda i: runtime.call(g, *together.item(i)))
+    made.over = together.over
+    return made
+
+
+def of_items(
+    runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any] | None, *mapped: Any
+) -> Any:
     """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``.
-    Without ``lazy`` it is ``f(over)``, or ``[*over]``."""
+    Without ``lazy`` it is ``f(over)``, or ``[*over]``. With what is ``mapped``, it is ``f(map(*mapped[1:]))``."""
+    if mapped:
+        found = _mapped(runtime, f, mapped)
+        if found is None:
+            return runtime.call(f, runtime.call(*mapped))
+        return listed(found) if f is list else runtime.call(f, listed(found))
     if lazy is None:
         function = list if f is None else f
         is_listed = function is list and type(over) is Iterations and not _is_short(over)

@@ -47,7 +47,30 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
             terms = () if form is None else tuple(form.terms.values())
             if form is not None and len(terms) == 1 and terms[0][1] == 1 and terms[0][0].name not in found:
                 found[terms[0][0].name] = terms[0][0], (j, d, form.constant)
+    for (
+        j,
+        p,
+    ) in arrays:  # a size that is made of others of which no argument tells, such as that of memory for items of a list
+        for d, n in enumerate(p.shape):
+            if (
+                isinstance(n, NumberProxy)
+                and symbols.is_symbol(n)
+                and n.name not in found
+                and not _is_made_of(n, found)
+            ):
+                found[n.name] = n, (j, d, 0)
     return found
+
+
+def _is_made_of(n: NumberProxy, roots: Roots) -> bool:
+    """Whether a size can be computed of some roots."""
+    if n.name in roots:
+        return True
+    terms = intervals.linear(n).terms
+    others = [m for m, _ in terms.values()] if n.name not in terms else []
+    if n.name in terms and n.origin is not None:
+        others = [m for m in n.origin[1] if isinstance(m, NumberProxy)]
+    return bool(others) and all(_is_made_of(m, roots) for m in others)
 
 
 class AnySizeRegion(LaunchedRegion):

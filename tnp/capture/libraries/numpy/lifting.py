@@ -9,6 +9,7 @@ import numpy as np
 from tnp.capture.guards.prologue import ArrayKind, Source
 from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.row_list import NumberList, RowList, rows_of
+from tnp.capture.objects.uneven_lists import UnevenList, differ_in_length
 from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
@@ -16,6 +17,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.runtime.lists import numbers_of, scalars_of
+from tnp.runtime.uneven_lists import joined
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -63,15 +65,19 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
 
 #: so many items of a list are inputs of their own only where that is needed
 LONG = 64
+#: the same of arrays of several lengths, of each of which there are guards and a copy of a loop's body: of a list that came with one number
+#: of arrays, and of one that came with others
+LONG_UNEVEN, VARYING_UNEVEN = 32, 16
 
 
-def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | None:
+def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | UnevenList | None:
     """A list of arrays, numbers or scalars of one kind, which is long or whose length has varied, as one array; ``None``
     for any other list."""
     if not value or not is_of_call(source.description):
         return None
     if isinstance(value[0], np.ndarray):
-        return _lift_rows(inputs, value, source)
+        rows = _lift_rows(inputs, value, source)
+        return _lift_uneven(inputs, value, source) if rows is None else rows
     return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int, np.float64) else None
 
 
@@ -85,6 +91,29 @@ def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | No
     handle = _lift_made(inputs, rows_of, rows, source, name)
     inputs.lists[name] = value, source.expression
     return RowList(name, handle)
+
+
+def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList | None:
+    varying, name = inputs.prologue.varying, f"the arrays of several lengths of {source.description}"
+    if varying.is_specialized(name) or not differ_in_length(value):
+        return None
+    if len(value) < (VARYING_UNEVEN if varying.has_other_length(name, len(value)) else LONG_UNEVEN):
+        return None
+    rows, offsets = joined(value)
+    if rows is None or offsets is None or not is_compiled_array(rows):
+        return None
+    make = inputs.prologue.constant(joined, "joined")
+    both = inputs.prologue.let(Source(f"{make}({source.expression})", name)).expression
+
+    def lifted(i: int, made: np.ndarray[Any, Any], called: str) -> TracedArray:
+        handle = lift_array(inputs, made, inputs.prologue.let(Source(f"{both}[{i}]", called)))
+        handle.storage.writable, handle.storage.listed = False, name
+        return handle
+
+    traced = lifted(0, rows, name), lifted(1, offsets, f"the offsets of {name}")
+    varying.late.add(name)
+    inputs.lists[name] = value, source.expression
+    return UnevenList(name, *traced, source, both)
 
 
 def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:

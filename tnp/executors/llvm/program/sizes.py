@@ -45,8 +45,13 @@ class Sizes(IntegerCode):
             return Int(n)
         form = intervals.linear(n)
         total = Int(form.constant)
-        for number, factor in form.terms.values():
-            total = total + self._number(number) * factor
+        try:
+            for number, factor in form.terms.values():
+                total = total + self._number(number) * factor
+        except Refused:
+            if n.name not in self._values:  # where no argument tells what it is made of
+                raise
+            return self._values[n.name]
         return total
 
     def _number(self, n: NumberProxy) -> Int:

@@ -22,7 +22,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.sizes import Dim
 from tnp.core.subtraces import with_parts
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
 from tnp.transforms.dce import common_subexpressions, dead_code, unneeded
@@ -55,7 +55,7 @@ def masked_values(trace: Trace, executors: Sequence[Any], given: Set[str] = froz
         attempt = _Attempt(before, fusers, gathered, dead, given)
         new = attempt.run()
         if new is not None:
-            if not attempt.masked:
+            if not attempt.masked and not attempt.ends:
                 return trace
             return restore_stores(dead_stores(dead_code(new, dead)), forwarded)
         gathered |= attempt.needed
@@ -85,6 +85,11 @@ class _Masked:
         self.full = full
 
 
+def _has_elements(mask: TensorProxy) -> bool:
+    """Whether it is decided that it has some, and how many."""
+    return sizes.is_decided(mask.shape) and sizes.is_never_empty(mask.shape)
+
+
 class _Gather(Exception):
     """An operation needs its masked values as they are."""
 
@@ -109,6 +114,10 @@ class _Attempt:
         #: the positions where a mask holds, and its lengths, by name
         self.positions: dict[str, tuple[TensorProxy, int]] = {}
         self.lengths: dict[str, TensorProxy] = {}
+        #: what the first and last of them became, by the name of the positions
+        self.ends: dict[str, set[str]] = {}
+        #: what is read as it is
+        self.read = {p.name for p in flat_proxies(trace.output)}
         self.costly: dict[str, int] = {}
         #: the lengths that were read off an array which is masked now
         self.counted: set[str] = set()
@@ -121,7 +130,10 @@ class _Attempt:
                     self._note_positions(p)
             if not self._convert(b):
                 self.needed.update(p.name for p in b.flat_inputs if p.name in self.masked)
+                self.read.update(p.name for p in b.flat_inputs)
                 self.new.bound_symbols += _with_masks_shown(b)
+        # Where all positions are made, the first and the last of them are read.
+        self.needed.update(name for read in self.read & self.ends.keys() for name in self.ends[read])
         if self.needed:
             return None
         return self._with_lengths()
@@ -202,8 +214,7 @@ class _Attempt:
             return None
         mask = found[0][0]
         in_order = all(of is mask and at == k for k, (of, at) in enumerate(found))
-        selects_some = sizes.is_decided(mask.shape) and sizes.is_never_empty(mask.shape)
-        return mask if in_order and mask.ndim == len(found) and selects_some else None
+        return mask if in_order and mask.ndim == len(found) and _has_elements(mask) else None
 
     def operand(self, x: Any, mask: TensorProxy) -> Any:
         """What stands for an operand on all elements."""
@@ -407,6 +418,26 @@ def _size(attempt: _Attempt, b: BoundSymbol) -> None:
     if b.output.name not in attempt.lengths:
         raise _Gather
     attempt.counted.add(b.output.name)
+
+
+@_rule("select")
+def _end(attempt: _Attempt, b: BoundSymbol) -> None:
+    """The first position where a mask holds, or the last one: the extreme of them."""
+    a, _, index = b.args
+    mask, _ = attempt.positions.get(a.name, (None, 0))
+    is_end = type(index) is int and index in (0, -1)
+    if mask is None or not is_end or mask.ndim != 1 or not _has_elements(mask) or b.output.name in attempt.dead:
+        raise _Gather
+    reduction, dtype = "amin" if index == 0 else "amax", a.dtype
+    places = TensorProxy(attempt.new.make_name("t"), like=a, shape=mask.shape, lang=a.lang)
+    attempt.emit_into(places, prims.iota, mask.shape[0], device=a.device, dtype=dtype)
+    neutral = _neutral(reduction, dtype)
+    chosen = attempt.emit(prims.where, mask, places, neutral, shape=mask.shape, dtype=dtype)
+    found = attempt.emit(prims.registry[reduction], chosen, (0,), shape=(), dtype=dtype)
+    some = attempt.emit(prims.ne, found, neutral, shape=(), dtype=dtypes.bool8)
+    error = IndexError, f"index {index} is out of bounds for axis 0 with size 0"
+    attempt.made.append(prims.require.bind(found, some, *error, output=b.output))
+    attempt.ends.setdefault(a.name, set()).add(b.output.name)
 
 
 _ROWS = {row.name: row for row in REDUCTIONS}

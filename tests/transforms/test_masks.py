@@ -247,6 +247,16 @@ def test_the_first_and_the_last_position_are_extremes():
                 g(x)
 
 
+def test_the_first_position_is_a_scalar_where_it_is_converted():
+    def f(x):
+        total = 0.0
+        for v in x:
+            total += v * 2
+        return np.nonzero(x > total / 100)[0][0].astype(np.int64), total
+
+    compare(f, np.linspace(0, 1, 50))
+
+
 def test_positions_that_are_made_anyhow_have_their_first_read():
     def f(x):
         found = np.nonzero(x > 0)[0]

@@ -193,6 +193,10 @@ class _Attempt:
         self.emit_into(made, sym, *args, **kwargs)
         return made
 
+    def twin(self, p: TensorProxy) -> TensorProxy:
+        """Another array, or scalar, like ``p``."""
+        return TensorProxy(self.new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+
     def emit_into(self, output: TensorProxy, sym: Any, *args: Any, **kwargs: Any) -> None:
         b = sym.bind(*args, output=output, **kwargs)
         if not any(fuses(f, b) for f in self.fusers):
@@ -425,7 +429,7 @@ def _end(attempt: _Attempt, b: BoundSymbol) -> None:
     """The first position where a mask holds, or the last one: the extreme of them."""
     a, _, index = b.args
     mask, _ = attempt.positions.get(a.name, (None, 0))
-    is_end = type(index) is int and index in (0, -1)
+    is_end = type(index) is int and index in (0, -1) and a.lang.name == "numpy"  # others have another error
     if mask is None or not is_end or mask.ndim != 1 or not _has_elements(mask) or b.output.name in attempt.dead:
         raise _Gather
     reduction, dtype = "amin" if index == 0 else "amax", a.dtype
@@ -433,10 +437,11 @@ def _end(attempt: _Attempt, b: BoundSymbol) -> None:
     attempt.emit_into(places, prims.iota, mask.shape[0], device=a.device, dtype=dtype)
     neutral = _neutral(reduction, dtype)
     chosen = attempt.emit(prims.where, mask, places, neutral, shape=mask.shape, dtype=dtype)
-    found = attempt.emit(prims.registry[reduction], chosen, (0,), shape=(), dtype=dtype)
+    found = attempt.twin(b.output)
+    attempt.emit_into(found, prims.registry[reduction], chosen, (0,))
     some = attempt.emit(prims.ne, found, neutral, shape=(), dtype=dtypes.bool8)
     error = IndexError, f"index {index} is out of bounds for axis 0 with size 0"
-    attempt.made.append(prims.require.bind(found, some, *error, output=b.output))
+    attempt.emit_into(b.output, prims.require, found, some, *error)
     attempt.ends.setdefault(a.name, set()).add(b.output.name)
 
 
@@ -477,7 +482,8 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
         attempt.emit_into(b.output, b.sym, checked, every)
     except _Gather:  # an executor of single operations checks
         del attempt.made[before:]
-        found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
+        found_one = attempt.twin(b.output)
+        attempt.emit_into(found_one, b.sym, chosen, every)
         attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
 
 

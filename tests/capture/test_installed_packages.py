@@ -41,6 +41,10 @@ class Asked(type):
     answer = True
     def __instancecheck__(cls, x): return cls.answer
 class Decides(metaclass=Asked): pass
+def closures(n):
+    def scaled(x): return x * n + 1
+    def twice(x): return scaled(scaled(x))
+    return twice, lambda x: x - n
 class Plain:
     k = 2.0
     def __call__(self, x): return x * self.k
@@ -192,3 +196,13 @@ def test_sources_that_functions_carry():
     other.__source__ = text  # of another function, as its code says
     with not_compiled_whole("source cannot be had"), warnings.catch_warnings(action="ignore"):
         assert_same(tnp.jit(lambda x: other(x, 3) + 1)(x), other(x, 3) + 1)
+
+
+def test_functions_that_are_others_at_each_call_are_guarded_by_their_code(package):
+    def f(x, first, second):
+        return first(x) * second(x)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (2.0, 3.0, 4.5, 5.0, 6.0):
+        assert_same(jitted(X, *package.closures(n)), f(X, *package.closures(n)))
+    assert tnp.cache_info(jitted).misses == 2

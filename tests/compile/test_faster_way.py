@@ -9,6 +9,7 @@ import tnp
 from tnp.capture.guards.prologue import MISS
 from tnp.compile import faster_way
 from tnp.compile.faster_way import WATCHED, FasterWay, FasterWayOfAModule, GuardedWay
+from tnp.testing import assert_same
 
 
 class Clock:
@@ -232,11 +233,31 @@ def test_short_calls_of_a_whole_program_run_eagerly_if_that_takes_less_time(cloc
 def test_other_calls_of_a_whole_program_run_compiled(clock, compiled, eager):
     calls = []
     way, chosen = a_way_of_short_calls(clock, compiled, eager, calls)
-    for _ in range(60):
+    for _ in range(90):
         way.beside_others()(1)
     assert not way.is_eager and chosen
     assert ("eager" in calls) == (compiled < faster_way.SHORT)
     assert set(calls[-30:]) == {"compiled"}
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.9, 1.1, 1.9])
+def test_ways_that_take_about_as_long_are_timed_more_often(clock, ratio):
+    calls = []
+    way, _ = a_way_of_short_calls(clock, 1e-4, ratio * 1e-4, calls)
+    while way._left >= 0 and not way.is_eager:
+        way.beside_others()(1)
+    assert way.is_eager == (ratio < 1)
+    enough = faster_way.TIMED_IF_CLOSE if abs(ratio - 1) < 0.2 else faster_way.TIMED
+    assert calls.count("eager") == enough - 1  # the first two are compiled
+
+
+def test_eager_calls_beside_programs_of_values_are_timed_without_guards():
+    """They need none."""
+    jitted = tnp.jit(lambda x, names: x * len(f"{x.sum():.1f}") if names else x)
+    for _ in range(3):
+        assert_same(jitted(np.ones(3), "abc"), np.ones(3) * 3)
+    (entry,) = (e for e in jitted._entries if e.guard is not None)
+    assert type(entry.way) is GuardedWay and entry.way._eagerly is jitted.__tnp_function__
 
 
 def test_calls_that_a_program_is_not_for_do_not_count(clock):

@@ -232,6 +232,55 @@ def test_a_mask_that_nonzero_makes():
     compare(f, x, y)
 
 
+def test_the_first_and_the_last_position_are_extremes():
+    def ends(x, limit):
+        found = np.nonzero(x > limit)[0]
+        return found[0], found[-1], x[found].sum(), np.flatnonzero(x)[0], x[found[0] :].sum()
+
+    x = np.array([0.0, 3.0, -1.0, 2.0, np.nan, 5.0, 0.0])
+    jitted = compare(ends, x, np.array(1.0))
+    for limit in (-2.0, 2.5, 4.0):
+        assert_same(jitted(x, np.array(limit)), ends(x, np.array(limit)))
+    for at in (0, -1):
+        for g in (f := lambda x: np.nonzero(x > 9)[0][at], tnp.jit(f)):
+            with pytest.raises(IndexError, match=rf"index {at} is out of bounds for axis 0 with size 0"):
+                g(x)
+
+
+def test_the_first_position_is_a_scalar_where_it_is_converted():
+    def f(x):
+        total = 0.0
+        for v in x:
+            total += v * 2
+        return np.nonzero(x > total / 100)[0][0].astype(np.int64), total
+
+    compare(f, np.linspace(0, 1, 50))
+
+
+def test_positions_that_are_made_anyhow_have_their_first_read():
+    def f(x):
+        found = np.nonzero(x > 0)[0]
+        return found[0], found * 2, found[1]
+
+    compare(f, x_and_y()[0], gathers=True)
+    compare(lambda x: (np.nonzero(x > 0)[0][-1], np.nonzero(x[:0])), x_and_y()[0], gathers=True)
+
+
+def test_groups_of_equal_elements():
+    def groups(x, y):
+        values, tops, i = np.zeros(0), np.zeros(0), 0
+        for _ in range(len(x)):
+            equal = np.nonzero(x == x[i])[0]
+            values, tops = np.hstack((values, x[i])), np.hstack((tops, y[equal].max()))
+            i = equal[-1] + 1
+            if i >= len(x):
+                break
+        return values, tops
+
+    x, y = x_and_y((60,))
+    compare(groups, np.sort(np.round(x * 4)), y)
+
+
 def test_extremes_of_complex_numbers_are_gathered():
     compare(lambda x, m: x[m].max(), make_array((9,), dtype="complex128"), make_array((9,), dtype="bool"), gathers=True)
 

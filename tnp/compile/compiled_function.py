@@ -508,8 +508,9 @@ class Jitted(EagerCalls, functools.partial[Any]):
             around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
             known = next((e for e in around if e.guard is guard), None)
             if known is None:
-                run = guard.run if at else self._faster_for_values(entry.form, guard)
-                known = CacheEntry(entry.form, guard.prologue, run, guard=guard)
+                known = CacheEntry(entry.form, guard.prologue, guard.run, guard=guard)
+                if not at:
+                    self._faster_for_values(known, guard)
             entry = known
         if steps:
             guards[0].family.count += 1

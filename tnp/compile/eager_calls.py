@@ -335,12 +335,15 @@ class EagerCalls:
         eagerly, chosen = self._eagerly(entry.form), self._follow_choices
         return GuardedWay(entry.run, eagerly, state, chosen, behind_guards=behind_guards, too_long=too_long)
 
-    def _faster_for_values(self, form: CallSignature, guard: ValueGuard) -> Callable[..., Any]:
-        """Runs a call whose program depends on values: the values cost programs of their own."""
+    def _faster_for_values(self, entry: CacheEntry, guard: ValueGuard) -> None:
+        """Lets calls whose program depends on values run eagerly where that takes less time: the values cost programs of their own."""
         if not self.runs_eagerly or self._strict:
-            return guard.run
-        eagerly = guard.prologue.compile(guard.prologue.variables, self._eagerly(form))
-        return self._faster_way(form, guard.run, eagerly, lambda: guard.family.count)
+            return
+        if type(self.__tnp_function__) in _FUNCTIONS:
+            entry.way = self._guarded_way(entry, lambda: guard.family.count, lambda: TOO_LONG)
+        else:
+            eagerly = guard.prologue.compile(guard.prologue.variables, self._eagerly(entry.form))
+            entry.run = self._faster_way(entry.form, guard.run, eagerly, lambda: guard.family.count)
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""

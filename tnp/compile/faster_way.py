@@ -36,10 +36,12 @@ __all__ = [
 WARM = 6
 #: calls of each way that are timed, and how often they may be, where others choose meanwhile
 TIMED, MOST_TIMES = 5, 4
+#: calls of each way that are timed where one takes less than so many times the other: a clock is no better than that in few calls
+TIMED_IF_CLOSE, CLOSE = 20, 1.25
 #: calls in a row that are of another kind, after which none is timed: to find that out would take longer than the guards
 MISSES = 32
 #: how much longer compiled calls may take, for what the clock does not resolve
-TOLERANCE = 1.05
+TOLERANCE = 1.02
 #: the same where the results are differentiated, which takes longer than the call and is not timed
 TRAINING_TOLERANCE = 3.0
 #: seconds that an eager call costs more than calling the function
@@ -88,7 +90,7 @@ class FasterWay:
     """
 
     margin = OVERHEAD
-    #: how many choices there have been in this process
+    #: how often another way was chosen in this process
     choices = 0
 
     def __init__(
@@ -118,8 +120,8 @@ class FasterWay:
         self._choose(False)
 
     def _choose(self, is_eager: bool) -> None:
-        FasterWay.choices += 1
         if self.is_eager != is_eager:
+            FasterWay.choices += 1
             self.is_eager = is_eager
             self._chosen()
 
@@ -185,6 +187,10 @@ class FasterWay:
         self._times, self._count = [math.inf, math.inf], 0
         return True
 
+    def _is_timed_enough(self) -> bool:
+        is_close = max(self._times) < CLOSE * min(self._times)
+        return self._count > 2 * (TIMED_IF_CLOSE if is_close else TIMED)
+
     def _too_long(self) -> float:
         return TOO_LONG
 
@@ -214,7 +220,7 @@ class FasterWay:
             2 * compiled < eager < math.inf and is_sure
         ):
             self._compile_for_good()
-        elif self._count > 2 * TIMED and not self._is_timed_anew():
+        elif self._is_timed_enough() and not self._is_timed_anew():
             if compiled <= self._tolerance * eager + self.margin:
                 self._compile_for_good()
             else:

@@ -145,7 +145,7 @@ def _described(f: Any, seen: set[int], times: _Times | None = None) -> list[str]
         lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions, *_choice(entry), *took]
         lines += _program(entry, own)
     for entry in f._entries:
-        if entry.guard is not None and getattr(entry.run, "is_eager", False):
+        if entry.guard is not None and getattr(entry.way or entry.run, "is_eager", False):
             lines.append("calls whose program depends on values run eagerly for now, which takes less time")
         if entry.guard is not None and (n := entry.guard.family.overflowed):
             lines.append(

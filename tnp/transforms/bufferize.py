@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from tnp.core import prims, sizes, views
+from tnp.core.errors import NeedsValue
 from tnp.core.languages import language_context
 from tnp.core.prims.control_flow import starts_over, stored
 from tnp.core.proxies import TensorProxy
@@ -287,8 +288,11 @@ class Pass:
     def _is_place(self, target: TensorProxy, at: Path | None, value: TensorProxy) -> bool:
         """Whether what ``at`` selects of ``target`` has the shape of ``value``, and nothing on the way there is 0-d."""
         scratch = Trace.like(self.trace)
-        with tracing(scratch), language_context(target.lang):
-            place = target if at is None else at(target)
+        try:
+            with tracing(scratch), language_context(target.lang):
+                place = target if at is None else at(target)
+        except NeedsValue:  # the way there has a number that was known while the function was traced
+            return False
         made = [p for b in _leaves(scratch.bound_symbols) for p in b.flat_outputs]
         is_scalar = any(isinstance(p, TensorProxy) and p.ndim == 0 for p in made)
         return not is_scalar and sizes.shapes_equal(place.shape, value.shape) is True

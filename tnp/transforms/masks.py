@@ -22,7 +22,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.sizes import Dim
 from tnp.core.subtraces import with_parts
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
 from tnp.transforms.dce import common_subexpressions, dead_code, unneeded
@@ -55,7 +55,7 @@ def masked_values(trace: Trace, executors: Sequence[Any], given: Set[str] = froz
         attempt = _Attempt(before, fusers, gathered, dead, given)
         new = attempt.run()
         if new is not None:
-            if not attempt.masked:
+            if not attempt.masked and not attempt.ends:
                 return trace
             return restore_stores(dead_stores(dead_code(new, dead)), forwarded)
         gathered |= attempt.needed
@@ -85,6 +85,11 @@ class _Masked:
         self.full = full
 
 
+def _has_elements(mask: TensorProxy) -> bool:
+    """Whether it is decided that it has some, and how many."""
+    return sizes.is_decided(mask.shape) and sizes.is_never_empty(mask.shape)
+
+
 class _Gather(Exception):
     """An operation needs its masked values as they are."""
 
@@ -109,6 +114,10 @@ class _Attempt:
         #: the positions where a mask holds, and its lengths, by name
         self.positions: dict[str, tuple[TensorProxy, int]] = {}
         self.lengths: dict[str, TensorProxy] = {}
+        #: what the first and last of them became, by the name of the positions
+        self.ends: dict[str, set[str]] = {}
+        #: what is read as it is
+        self.read = {p.name for p in flat_proxies(trace.output)}
         self.costly: dict[str, int] = {}
         #: the lengths that were read off an array which is masked now
         self.counted: set[str] = set()
@@ -121,7 +130,10 @@ class _Attempt:
                     self._note_positions(p)
             if not self._convert(b):
                 self.needed.update(p.name for p in b.flat_inputs if p.name in self.masked)
+                self.read.update(p.name for p in b.flat_inputs)
                 self.new.bound_symbols += _with_masks_shown(b)
+        # Where all positions are made, the first and the last of them are read.
+        self.needed.update(name for read in self.read & self.ends.keys() for name in self.ends[read])
         if self.needed:
             return None
         return self._with_lengths()
@@ -181,6 +193,10 @@ class _Attempt:
         self.emit_into(made, sym, *args, **kwargs)
         return made
 
+    def twin(self, p: TensorProxy) -> TensorProxy:
+        """Another array, or scalar, like ``p``."""
+        return TensorProxy(self.new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+
     def emit_into(self, output: TensorProxy, sym: Any, *args: Any, **kwargs: Any) -> None:
         b = sym.bind(*args, output=output, **kwargs)
         if not any(fuses(f, b) for f in self.fusers):
@@ -202,8 +218,7 @@ class _Attempt:
             return None
         mask = found[0][0]
         in_order = all(of is mask and at == k for k, (of, at) in enumerate(found))
-        selects_some = sizes.is_decided(mask.shape) and sizes.is_never_empty(mask.shape)
-        return mask if in_order and mask.ndim == len(found) and selects_some else None
+        return mask if in_order and mask.ndim == len(found) and _has_elements(mask) else None
 
     def operand(self, x: Any, mask: TensorProxy) -> Any:
         """What stands for an operand on all elements."""
@@ -409,6 +424,27 @@ def _size(attempt: _Attempt, b: BoundSymbol) -> None:
     attempt.counted.add(b.output.name)
 
 
+@_rule("select")
+def _end(attempt: _Attempt, b: BoundSymbol) -> None:
+    """The first position where a mask holds, or the last one: the extreme of them."""
+    a, _, index = b.args
+    mask, _ = attempt.positions.get(a.name, (None, 0))
+    is_end = type(index) is int and index in (0, -1) and a.lang.name == "numpy"  # others have another error
+    if mask is None or not is_end or mask.ndim != 1 or not _has_elements(mask) or b.output.name in attempt.dead:
+        raise _Gather
+    reduction, dtype = "amin" if index == 0 else "amax", a.dtype
+    places = TensorProxy(attempt.new.make_name("t"), like=a, shape=mask.shape, lang=a.lang)
+    attempt.emit_into(places, prims.iota, mask.shape[0], device=a.device, dtype=dtype)
+    neutral = _neutral(reduction, dtype)
+    chosen = attempt.emit(prims.where, mask, places, neutral, shape=mask.shape, dtype=dtype)
+    found = attempt.twin(b.output)
+    attempt.emit_into(found, prims.registry[reduction], chosen, (0,))
+    some = attempt.emit(prims.ne, found, neutral, shape=(), dtype=dtypes.bool8)
+    error = IndexError, f"index {index} is out of bounds for axis 0 with size 0"
+    attempt.emit_into(b.output, prims.require, found, some, *error)
+    attempt.ends.setdefault(a.name, set()).add(b.output.name)
+
+
 _ROWS = {row.name: row for row in REDUCTIONS}
 #: reductions of which NumPy has no result for nothing, and NumPy's ufunc
 _OF_SOME = {row.name: rows[row.combines].numpy for row in REDUCTIONS if row.neutral is None}
@@ -446,7 +482,8 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
         attempt.emit_into(b.output, b.sym, checked, every)
     except _Gather:  # an executor of single operations checks
         del attempt.made[before:]
-        found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
+        found_one = attempt.twin(b.output)
+        attempt.emit_into(found_one, b.sym, chosen, every)
         attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
 
 

@@ -393,3 +393,22 @@ def test_items_are_lists_that_a_loop_makes():
         assert_same(jitted(Mixture(), x), Mixture().scores(x), rtol=1e-12)
     assert "loop" in str(tnp.explain(jitted))
     assert tnp.cache_info(jitted).misses <= 2
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16])
+def test_items_at_positions_that_are_numpy_scalars(dtype):
+    def areas(x):
+        """The area up to each element, and up to half of all."""
+        area, up_to = 0.0, [0.0] * (len(x) - 1)
+        for i in range(1, len(x)):
+            if x[i] != x[i - 1]:
+                area += 0.5 * (x[i] + x[i - 1])
+                up_to[i - 1] = area
+        at = np.nonzero(np.array(up_to) >= area / 2)[0][0].astype(dtype)
+        before = 0 if at == 0 else up_to[at - 1]
+        return up_to[at], area / 2 - before, at
+
+    jitted = tnp.jit(areas, strict=True)
+    for x in (np.abs(X), np.abs(X[::-1]), np.ones(120).cumsum() // 3):
+        assert_same(jitted(x), areas(x), exact=False)
+    assert tnp.cache_info(jitted).misses == 1

@@ -143,6 +143,9 @@ class _Interpreter:
     def _nothing(self, x):
         pass
 
+    def _hidden(self, x, number):
+        return number
+
     def _apply(self, x, *args):
         name, of = x.info
         if name == "where":

@@ -384,6 +384,21 @@ def test_extremes_of_chosen_elements_are_vectors(monkeypatch, tmp_path):
     )
 
 
+def test_extremes_of_chosen_elements_are_vectors_in_loops(monkeypatch, tmp_path):
+    def f(a, limits):
+        out = np.zeros((len(limits), 2))
+        for i in range(len(limits)):
+            out[i, 0] = a[a < limits[i]].max()
+            out[i, 1] = a[a > limits[i]].min()
+        return out
+
+    monkeypatch.setenv("TNP_DUMP", "opt")
+    monkeypatch.setenv("TNP_DUMP_DIR", str(tmp_path))
+    compare(f, np.linspace(-1, 1, 300), np.linspace(-0.9, 0.9, 20))
+    optimised = "".join(f.read_text() for f in tmp_path.glob("llvm_fusion*.opt.ll"))
+    assert all(f"x double> @llvm.{name}.v" in optimised for name in ("maximum", "minimum"))
+
+
 def test_what_reads_elements_far_apart_is_computed_once():
     def white(rgb):
         grey = rgb[..., 0] * 0.299 + rgb[..., 1] * 0.587 + rgb[..., 2] * 0.114

@@ -247,6 +247,8 @@ class CountedList(ListStandIn):
         if type(key) is int:
             self._demand(count >= -key if key < 0 else count > key)
             return count + key if key < 0 else key
+        if type(key) is TracedArray and key.scalar and np.can_cast(key.dtype, np.int64):
+            key = key.item()
         if type(key) is not TracedNumber or key.proxy.python_type is not int:
             raise self._refusal()
         at: Any = key

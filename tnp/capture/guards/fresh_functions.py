@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import ReadsVarying
-from tnp.capture.rewrite.code_origin import is_user_function
+from tnp.capture.rewrite.code_origin import is_followed
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -28,11 +28,11 @@ class FreshFunctions:
         self._found: dict[int, tuple[types.FunctionType, str, str]] = {}
 
     def lift(self, f: Any, source: Source) -> Any:
-        """Guards a function, a class or a module by identity. A user's function is guarded by its code instead once another function with
+        """Guards a function, a class or a module by identity. A traced function is guarded by its code instead once another function with
         that code was seen."""
         inputs = self._inputs
-        is_users = type(f) is types.FunctionType and is_user_function(f)
-        if not is_users or f.__dict__ or f.__kwdefaults__ or id(f) in inputs.same:
+        is_traced = type(f) is types.FunctionType and is_followed(f)
+        if not is_traced or f.__dict__ or f.__kwdefaults__ or id(f) in inputs.same:
             return inputs.guard_identity(f, source)
         is_fresh = inputs.prologue.varying.is_fresh(source.description, f)
         if id(f) in self._found:  # in another place, too

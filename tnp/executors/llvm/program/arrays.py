@@ -130,7 +130,7 @@ def _check_power(p: Program, out: TensorProxy, base: Any, exponent: Any) -> None
 @rule("where")
 def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Array:
     dtype = out.dtype
-    fixed = [None if _is_array(x) else as_dtype(p, x, dtype) for x in (a, b)]
+    fixed = [None if _is_array(x) else _chosen(p, x, dtype) for x in (a, b)]
     arrays = [condition, *(x for x in (a, b) if _is_array(x))]
 
     def compute(p: Program, elements: Sequence[Operand]) -> Operand:
@@ -140,6 +140,13 @@ def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Ar
         return p.code.select(chosen, *values, dtype)
 
     return _elementwise(p, arrays, dtype, 1, compute)
+
+
+def _chosen(p: Program, x: Any, dtype: DType) -> Operand:
+    """A number that a ``where`` may choose. Of ``max(accumulator, select(c, x, -inf))`` LLVM would make a select of accumulators, which it
+    does not vectorise, so it does not know that constant."""
+    number = as_dtype(p, x, dtype)
+    return p.code.hidden(number, dtype) if scalars.is_identity_of_extreme(x, dtype) else number
 
 
 @rule("convert_element_type")

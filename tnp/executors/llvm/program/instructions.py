@@ -154,6 +154,16 @@ def _bitcast(w: Writer, x: Instruction) -> Value:
     return scalars.bitcast(w.code, w.operand(x.args[0]), x.info, x.result.dtype)
 
 
+@_writes("hidden")
+def _hidden(w: Writer, x: Instruction) -> Value:
+    """A number that LLVM does not know: it reads it where a pointer says that it is."""
+    assert x.result is not None
+    number, pointer = (w.entry.op(f"alloca {t}, align 16") for t in ("[16 x i8]", "ptr"))
+    w.store(w.operand(x.args[0]), number, x.result.dtype)
+    w.code.line(f"store ptr {number}, ptr {pointer}, align 8")
+    return w.load(w.code.op(f"load volatile ptr, ptr {pointer}, align 8"), x.result.dtype)
+
+
 @_writes("nothing")
 def _nothing(w: Writer, x: Instruction) -> None:
     pass

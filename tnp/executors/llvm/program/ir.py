@@ -311,6 +311,10 @@ class Builder:
         """The bytes of ``x`` as another dtype."""
         return x if source is target else self.make("bitcast", (x,), target, source)
 
+    def hidden(self, x: Operand, dtype: DType) -> Operand:
+        """A constant that LLVM does not know."""
+        return self.make("hidden", (x,), dtype)
+
     def raw(self, op: str, a: Operand, b: Operand, dtype: DType | None, result: DType | None = None) -> Register:
         """LLVM's binary instruction ``op`` of two operands of ``dtype``, which gives one of ``result`` (default: the same)."""
         return self.make("raw", (a, b), dtype if result is None else result, (op, dtype))

@@ -1,0 +1,27 @@
+"""Updates made writes to memory: where a place's shape follows from the program alone."""
+
+import numpy as np
+from scipy.ndimage import map_coordinates
+
+import tnp
+from tnp.testing import assert_same
+
+
+def test_an_update_of_a_view_whose_shape_is_computed():
+    """The count is computed of sizes and a number, which is guarded: it is a number of the program, and none of the pass."""
+
+    def rings(x, step):
+        n, m = x.shape
+        radius = np.sqrt(np.arange(float(n))[:, None] ** 2 + np.arange(float(m)) ** 2)
+        count = int(np.ceil((radius.max() - radius.min()) / step))
+        grid = np.linspace(radius.min(), radius.max(), count, endpoint=False)
+        places = np.vstack((grid, grid / step)) / 2
+        out = map_coordinates(x, np.repeat(places, m, axis=1), order=1).reshape((count, m))
+        out *= grid[:, None]
+        return out, grid
+
+    jitted = tnp.jit(rings, strict=True)
+    for n in (4, 6):
+        x = np.arange(n * 5.0).reshape(n, 5)
+        for step in (1, 2, 0.5):
+            assert_same(jitted(x, step), rings(x, step), exact=False)

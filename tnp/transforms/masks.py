@@ -58,6 +58,7 @@ def masked_values(trace: Trace, executors: Sequence[Any], given: Set[str] = froz
             if not attempt.masked and not attempt.ends:
                 return trace
             return restore_stores(dead_stores(dead_code(new, dead)), forwarded)
+        assert not attempt.needed <= gathered, "an attempt needs what it was told to gather"
         gathered |= attempt.needed
 
 
@@ -430,7 +431,8 @@ def _end(attempt: _Attempt, b: BoundSymbol) -> None:
     a, _, index = b.args
     mask, _ = attempt.positions.get(a.name, (None, 0))
     is_end = type(index) is int and index in (0, -1) and a.lang.name == "numpy"  # others have another error
-    if mask is None or not is_end or mask.ndim != 1 or not _has_elements(mask) or b.output.name in attempt.dead:
+    is_kept = b.output.name in attempt.dead or b.output.name in attempt.gathered
+    if mask is None or not is_end or mask.ndim != 1 or not _has_elements(mask) or is_kept:
         raise _Gather
     reduction, dtype = "amin" if index == 0 else "amax", a.dtype
     places = TensorProxy(attempt.new.make_name("t"), like=a, shape=mask.shape, lang=a.lang)

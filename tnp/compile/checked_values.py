@@ -89,8 +89,8 @@ def _is_here(p: Proxy) -> bool:
 class Expected:
     """The program that calls of a family are expected to come to: the one that they came to several times in a row."""
 
-    #: how often at first, and by how much more often after each time that a call came to another soon
-    TIMES, MORE, SOON = 2, 4, 32
+    #: how often at first, how often at most, and how soon a call comes to another if it is to be oftener from then on
+    TIMES, MOST, SOON = 2, 8, 32
 
     def __init__(self) -> None:
         self.program: CacheEntry | None = None
@@ -107,5 +107,5 @@ class Expected:
         self.program = entry if entry.checks_values and self._times >= self._needed else None
 
     def was_another(self) -> None:
-        self._needed = self._needed * self.MORE if self.calls < self.SOON else self.TIMES
+        self._needed = min(2 * self._needed, self.MOST) if self.calls < self.SOON else self.TIMES
         self.program, self._times, self.calls = None, 0, 0

@@ -194,7 +194,56 @@ def _scaled(a: Complex, factor: float) -> Complex:
     return Complex(a.re * factor, a.im * factor)
 
 
-_log, _sqrt = _libm_complex("log"), _libm_complex("sqrt")
+def _log(a: Complex) -> Complex:
+    """log of the magnitude, and the angle. It vectorises, unlike libm's."""
+    if not vectormath.has_fma():
+        return _libm_complex("log")(a)
+    re, im = _magnitude(a.re), _magnitude(a.im)
+    large, small = select(re > im, re, im), select(re > im, im, re)
+    # Near 1, half the logarithm of 1 + above: that of what this is rounded to, and the rest.
+    is_near = (large > math.sqrt(0.5)) & (large < math.sqrt(2.0))
+    above = _squares_above_one(large, small)
+    rounded = above + 1.0
+    rest = (above - (rounded - 1.0)) / rounded
+    logarithm = elementary.call("log", select(is_near, rounded, elementary.call("hypot", a.re, a.im)))
+    length = select(is_near, (logarithm + rest) * 0.5, logarithm)
+    return Complex(length, elementary.call("atan2", a.im, a.re))
+
+
+def _squares_above_one(large: Register, small: Register) -> Register:
+    """``large² + small² - 1`` with twice the digits, of a ``large`` near 1: what the sum differs from 1 by is all that counts."""
+    if large.dtype is dtypes.float32:
+        wide = [_float(x, "fpext", dtypes.float64) for x in (large, small)]
+        return _float((wide[0] * wide[0] - 1.0) + wide[1] * wide[1], "fptrunc", dtypes.float32)
+    first, second = large * large, small * small
+    lost = intrinsic("fma", large, large, -first) + intrinsic("fma", small, small, -second)
+    above = first - 1.0  # exactly, if that is between a half and 2
+    total = above + second
+    kept = total - above
+    return total + ((above - (total - kept)) + (second - kept) + lost)
+
+
+def _float(x: Register, operation: str, dtype: DType) -> Register:
+    return Register(x.code, x.code.op(f"{operation} {x.type} {x.text} to {register_type(dtype)}"), dtype)
+
+
+def _sqrt(a: Complex) -> Complex:
+    """sqrt((|re| + |a|) / 2) is one part, up to signs, and the other is im over twice that. Extreme numbers are scaled. It vectorises,
+    unlike libm's."""
+    bits = {dtypes.float32: 126, dtypes.float64: 1022}[a.re.dtype]
+    re, im = _magnitude(a.re), _magnitude(a.im)
+    largest = select(re > im, re, im)
+    is_large, is_small = largest > 2.0 ** (bits - 2), largest < 2.0 ** (50 - bits)
+    scale = select(is_large, a.re.lift(2.0**-4), select(is_small, a.re.lift(2.0**48), 1.0))
+    back = select(is_large, a.re.lift(4.0), select(is_small, a.re.lift(2.0**-24), 1.0))
+    x, y = re * scale, im * scale
+    longer = intrinsic("sqrt", (x + elementary.call("hypot", x, y)) * 0.5)
+    shorter = select(longer == 0, 0.0, y / (longer + longer)) * back
+    longer = longer * back
+    is_right, is_endless = a.re >= 0, im == math.inf
+    real = select(is_endless, math.inf, select(is_right | a.re.isnan(), longer, shorter))
+    imaginary = select(is_endless, math.inf, select(is_right | a.re.isnan(), shorter, longer))
+    return Complex(real, intrinsic("copysign", imaginary, a.im))
 
 
 def _sign(a: Complex) -> Complex:
@@ -254,37 +303,39 @@ def _whole_power(a: Complex, n: Register) -> Complex:
     return result
 
 
-def _power_function(code: Code, dtype: DType) -> str:
-    """The module's function of two complex numbers that decides as ``npy_cpow`` does."""
-    part = register_type(dtype)
-    name, pair = f"@tnp_complex_power_{part}", f"{{{part}, {part}}}"
-    body = Code(code)
-    a, b = (Complex(*(Register(body, f"%{x}.{p}", dtype) for p in ("re", "im"))) for x in "ab")
-    small = _magnitude(b.re) < float(_MULTIPLIED)
-    whole = (b.im == 0) & (intrinsic("trunc", b.re) == b.re) & small
-    body.line(f"br i1 {whole.text}, label %multiplied, label %general")
-    body.block("multiplied")
-    n = Register(body, body.op(f"fptosi {part} {b.re.text} to i32"), dtypes.int32)
-    power = _whole_power(a, n)
-    body.line(f"ret {pair} {_pack(body, pair, (power.re.text, power.im.text), part)}")
-    body.block("general")
-    power = _of_zero(a, b.re > 0, _libm_complex("pow")(a, b))
-    body.line(f"ret {pair} {_pack(body, pair, (power.re.text, power.im.text), part)}")
-    parameters = ", ".join(f"{part} %{x}.{p}" for x in "ab" for p in ("re", "im"))
-    head = f"define internal {pair} {name}({parameters}) noinline nounwind willreturn memory(none)"
-    code.require(name, f"{head} {{\nentry:\n{body.text()}\n}}")
-    return name
+def _product_of_c(a: Complex, b: Complex) -> Complex:
+    """The product as C takes it (ISO C, G.5.1): of an infinity and what is not 0, it is infinite."""
+    product = a * b
+    parts = [a.re, a.im, b.re, b.im]
+    ends = [_is_infinite(x) for x in parts]
+    a_ends, b_ends = ends[0] | ends[1], ends[2] | ends[3]
+
+    def boxed(x: Register, is_infinite: Register, here: Register, there: Register) -> Register:
+        """1 for infinity beside 0, with signs; of the other factor, 0 for NaN."""
+        one = intrinsic("copysign", select(is_infinite, x.lift(1.0), 0.0), x)
+        zero = intrinsic("copysign", x.lift(0.0), x)
+        return select(here, one, select(there & x.isnan(), zero, x))
+
+    pairs = ((a_ends, b_ends), (a_ends, b_ends), (b_ends, a_ends), (b_ends, a_ends))
+    c, d, e, f = (boxed(x, end, *pair) for x, end, pair in zip(parts, ends, pairs))
+    lost = product.re.isnan() & product.im.isnan() & (a_ends | b_ends)
+    return Complex(
+        select(lost, (c * e - d * f) * math.inf, product.re), select(lost, (c * f + d * e) * math.inf, product.im)
+    )
 
 
 def _power(a: Complex, b: Complex) -> Complex:
-    known = _known_exponent(b)
+    """As ``npy_cpow`` decides: by multiplications for whole exponents, and otherwise as cpow computes it. It vectorises."""
+    known, dtype = _known_exponent(b), a.re.dtype
     if known is not None:
         return _whole_power(a, Register(a.re.code, str(known), dtypes.int32))
-    code, part, dtype = a.re.code, a.re.type, a.re.dtype
-    name = _power_function(code, dtype)
-    operands = ", ".join(f"{part} {x.text}" for x in (a.re, a.im, b.re, b.im))
-    value = code.op(f"call {{{part}, {part}}} {name}({operands})")
-    return Complex(*(Register(code, code.op(f"extractvalue {{{part}, {part}}} {value}, {i}"), dtype) for i in (0, 1)))
+    power = _of_zero(a, b.re > 0, _exp(_product_of_c(b, _log(a))))
+    if known_float(b.re.text) is not None and known_float(b.im.text) is not None:
+        return power
+    is_whole = (b.im == 0) & (intrinsic("trunc", b.re) == b.re) & (_magnitude(b.re) < float(_MULTIPLIED))
+    whole = select(is_whole, b.re, 0.0)
+    n = Register(whole.code, whole.code.op(f"fptosi {register_type(dtype)} {whole.text} to i32"), dtypes.int32)
+    return _choose(is_whole, _whole_power(a, n), power)
 
 
 def _truth(a: Complex) -> Register:

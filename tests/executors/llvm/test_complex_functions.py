@@ -20,6 +20,7 @@ FUNCTIONS = {
     "-0.3": lambda z: z**-0.3,
     "2.5": lambda z: np.power(z, 2.5),
 }
+CIRCULAR = {name: getattr(np, name) for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")}
 PARTS = (0.0, -0.0, 1.0, -1.0, 3.5, np.inf, -np.inf, np.nan)
 
 
@@ -64,6 +65,28 @@ def test_special_numbers(name, dtype):
         np.testing.assert_allclose(g, e, rtol=1e-5, atol=0)
         known = ~np.isnan(e)
         np.testing.assert_array_equal(np.signbit(g)[known], np.signbit(e)[known])
+
+
+@pytest.mark.parametrize("name", CIRCULAR)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_circular_and_hyperbolic_functions(name, dtype):
+    f, r = CIRCULAR[name], np.random.default_rng(2)
+    special = np.array([complex(a, b) for a in PARTS for b in PARTS], dtype=dtype)
+    limit = 720 if dtype == "complex128" else 90
+    z = np.concatenate([r.normal(size=1000) * 3, r.uniform(-limit, limit, 500), 10.0 ** r.uniform(-30, 1, 500)])
+    z = (z + 1j * np.concatenate([r.normal(size=1500) * 3, 10.0 ** r.uniform(-30, 1, 500)])).astype(dtype)
+    z = np.concatenate([special, z, z.imag + 1j * z.real]).astype(dtype)
+    with warnings.catch_warnings(action="ignore"):
+        got, expected = jitted(f)(z), f(z) + 0
+    eps = np.finfo(dtype).eps
+    for g, e in ((got.real, expected.real), (got.imag, expected.imag)):
+        np.testing.assert_array_equal(np.isnan(g), np.isnan(e))
+        infinite = np.isinf(e) | np.isinf(g)
+        # C leaves the signs of some infinities open; a result on the brink of overflow is infinite or not.
+        assert np.all(~infinite | ~np.isfinite(e) | (np.abs(e) > np.finfo(dtype).max / 4) | np.isnan(g))
+        finite = np.isfinite(e) & np.isfinite(g)
+        g, e = g[finite], e[finite]
+        assert np.all(np.abs(g - e) <= 16 * eps * np.abs(e) + np.finfo(dtype).tiny)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])

@@ -190,6 +190,72 @@ def _log1p(a: Complex) -> Complex:
     )
 
 
+def _growth(x: Register) -> tuple[Register, Register, Register]:
+    """cosh and sinh of ``|x|``, but for a factor, by which the products with sines overflow no earlier than they must. Of numbers as large
+    as those where it is not 1, both are exp(x) / 2."""
+    top, shift = {dtypes.float32: (80.0, 16.0), dtypes.float64: (700.0, 32.0)}[x.dtype]
+    size = _magnitude(x)
+    is_large = size > top
+    size = select(is_large, size - shift, size)
+    rest = select(is_large, x.lift(math.exp(shift)), 1.0)
+    return elementary.call("cosh", size), elementary.call("sinh", size), rest
+
+
+def _cosh(a: Complex) -> Complex:
+    """cosh(re) cos(im) + i sinh(re) sin(im), with C's special cases (ISO C, G.6.2.4); it vectorises, unlike libm's."""
+    cosh, sinh, rest = _growth(a.re)
+    sinh = intrinsic("copysign", sinh, a.re)
+    re, im = cosh * elementary.call("cos", a.im) * rest, sinh * elementary.call("sin", a.im) * rest
+    one = a.re.lift(1.0)
+    zero = select(a.im == 0, a.im * intrinsic("copysign", one, a.re), a.re * intrinsic("copysign", one, a.im))
+    endless = _is_infinite(a.re) & ~_is_finite(a.im)
+    return Complex(select(endless, math.inf, re), select((a.re == 0) | (a.im == 0), zero, im))
+
+
+def _sinh(a: Complex) -> Complex:
+    """sinh(re) cos(im) + i cosh(re) sin(im) (ISO C, G.6.2.5)."""
+    cosh, sinh, rest = _growth(a.re)
+    sinh = intrinsic("copysign", sinh, a.re)
+    re, im = sinh * elementary.call("cos", a.im) * rest, cosh * elementary.call("sin", a.im) * rest
+    kept = ((a.re == 0) | _is_infinite(a.re)) & ~_is_finite(a.im)
+    return Complex(select(kept, a.re, re), select(a.im == 0, a.im, im))
+
+
+def _tanh(a: Complex) -> Complex:
+    """(sinh(re) cosh(re) + i sin(im) cos(im)) / (sinh(re)² + cos(im)²); ±1 of large real parts (ISO C, G.6.2.6)."""
+    top = {dtypes.float32: 12.0, dtypes.float64: 24.0}[a.re.dtype]
+    size = _magnitude(a.re)
+    is_large = size > top
+    small = select(is_large, a.re.lift(top), size)
+    cosh, sinh = elementary.call("cosh", small), elementary.call("sinh", small)
+    cos, sin = elementary.call("cos", a.im), elementary.call("sin", a.im)
+    below = sinh * sinh + cos * cos
+    re = intrinsic("copysign", select(is_large, 1.0, sinh * cosh / below), a.re)
+    im = sin * cos * select(is_large, elementary.call("exp", size * -2.0) * 4.0, 1.0 / below)
+    vanished = _is_infinite(a.re) & ~_is_finite(a.im)
+    im = select(vanished, intrinsic("copysign", a.im.lift(0.0), a.im), select(a.im == 0, a.im, im))
+    return Complex(select(a.re == 0, a.re, re), im)
+
+
+def _turned(hyperbolic: Callable[[Complex], Complex], *, back: bool) -> Callable[[Complex], Complex]:
+    """The circular function of ``z``: the hyperbolic one of ``iz``, turned ``back``, but for the even one."""
+
+    def call(a: Complex) -> Complex:
+        found = hyperbolic(Complex(-a.im, a.re))
+        return Complex(found.im, -found.re) if back else found
+
+    return call
+
+
+def _in_vectors(name: str, function: Callable[[Complex], Complex]) -> Callable[[Complex], Complex]:
+    """``function``; libm's, where there is no quick sine."""
+
+    def call(a: Complex) -> Complex:
+        return function(a) if vectormath.has_fma() else _libm_complex(name)(a)
+
+    return call
+
+
 def _scaled(a: Complex, factor: float) -> Complex:
     return Complex(a.re * factor, a.im * factor)
 
@@ -259,10 +325,18 @@ def _sign(a: Complex) -> Complex:
     return Complex(*(select(undefined, math.nan, select(none, 0.0, x)) for x in (re, im)))
 
 
-_REAL_FUNCTIONS = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh")
+_OF_LIBM = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
+_IN_VECTORS = {
+    "cos": _turned(_cosh, back=False),
+    "cosh": _cosh,
+    "sin": _turned(_sinh, back=True),
+    "sinh": _sinh,
+    "tan": _turned(_tanh, back=True),
+    "tanh": _tanh,
+}
 
 #: operations that call libm's functions of complex numbers
-NEED_LIBM = frozenset((*_REAL_FUNCTIONS, "log", "log10", "log2", "pow", "rsqrt", "sqrt"))
+NEED_LIBM = frozenset((*_OF_LIBM, *_IN_VECTORS, "log", "log10", "log2", "pow", "rsqrt", "sqrt"))
 
 
 #: NumPy multiplies for whole exponents of magnitudes below this, and calls cpow for others
@@ -343,7 +417,8 @@ def _truth(a: Complex) -> Register:
 
 
 COMPLEXES: dict[str, Callable[..., Any]] = {
-    **{name: _libm_complex(name) for name in _REAL_FUNCTIONS},
+    **{name: _libm_complex(name) for name in _OF_LIBM},
+    **{name: _in_vectors(name, function) for name, function in _IN_VECTORS.items()},
     "abs": _abs,
     "add": lambda a, b: a + b,
     "conj": lambda a: Complex(a.re, -a.im),

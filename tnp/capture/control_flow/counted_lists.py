@@ -1,8 +1,8 @@
 """Lists whose lengths are known only at run time: loops append to them in branches, or a number of times that depends on values.
 
-The items are the first rows of an array, and the program counts them. The count is a variable of loops and branches, as an attribute
-is. A list is one of these once a loop was found to append to it so: the function is traced again, and the place that makes the list
-makes a :class:`CountedList`. Uses that need the items one by one have it traced once more, with a list as it is.
+The items are the first rows of an array. Their count is a variable of loops and branches, as an attribute is. Once a loop was found to
+append to a list so, the function is traced again, and the place that makes the list makes a :class:`CountedList`. Uses that need the
+items one by one have it traced once more, with a list as it is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lists whose lengths are known only at run time: loops append to them in branches, or a number of times that depends on values.
 
 The items are the first rows of an array. Their count is a variable of loops and branches, as an attribute is. Once a loop was found to
-append to a list so, the function is traced again, and the place that makes the list makes a :class:`CountedList`. Uses that need the
-items one by one have it traced once more, with a list as it is.
+append to a list so, the function is traced again, and the place that makes it makes a :class:`CountedList`; for uses that need the items
+one by one, once more, with a list as it is.
 """
 
 from __future__ import annotations
@@ -538,13 +538,12 @@ class CountedList(ListStandIn):
         return self.is_counted and self.together is None and self.parts[0].are_numbers and self.parts[0].dtype == int
 
     def joined(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        made = None
         if self.is_counted and self.together is None and type(part := self.parts[0]) is UnevenPart:
             self._check()
             self._demand(self.length() > 0)
             made = joined_all(function, part.all_rows(self.filled), args, kwargs)
-        elif self.together is None:
-            made = joined_rows(function, self.as_array(filled=True), args, kwargs)
+        else:
+            made = joined_rows(function, self.as_array(filled=True), args, kwargs) if self.together is None else None
         if made is None:
             raise self._refusal()
         return made

@@ -217,8 +217,9 @@ def _sinh(a: Complex) -> Complex:
     cosh, sinh, rest = _growth(a.re)
     sinh = intrinsic("copysign", sinh, a.re)
     re, im = sinh * elementary.call("cos", a.im) * rest, cosh * elementary.call("sin", a.im) * rest
-    kept = ((a.re == 0) | _is_infinite(a.re)) & ~_is_finite(a.im)
-    return Complex(select(kept, a.re, re), select(a.im == 0, a.im, im))
+    undefined = ~_is_finite(a.im)
+    re = select(undefined & (a.re == 0), a.re, select(undefined & _is_infinite(a.re), math.inf, re))
+    return Complex(re, select(a.im == 0, a.im, im))
 
 
 def _tanh(a: Complex) -> Complex:
@@ -232,19 +233,25 @@ def _tanh(a: Complex) -> Complex:
     below = sinh * sinh + cos * cos
     re = intrinsic("copysign", select(is_large, 1.0, sinh * cosh / below), a.re)
     im = sin * cos * select(is_large, elementary.call("exp", size * -2.0) * 4.0, 1.0 / below)
-    vanished = _is_infinite(a.re) & ~_is_finite(a.im)
-    im = select(vanished, intrinsic("copysign", a.im.lift(0.0), a.im), select(a.im == 0, a.im, im))
-    return Complex(select(a.re == 0, a.re, re), im)
+    undefined, endless = ~_is_finite(a.im), _is_infinite(a.re)
+    im = select(undefined & endless, intrinsic("copysign", a.im.lift(0.0), a.im), select(a.im == 0, a.im, im))
+    re = select(a.re == 0, a.re, select(undefined & ~endless, math.nan, re))
+    return Complex(re, im)
 
 
-def _turned(hyperbolic: Callable[[Complex], Complex], *, back: bool) -> Callable[[Complex], Complex]:
-    """The circular function of ``z``: the hyperbolic one of ``iz``, turned ``back``, but for the even one."""
+def _cos(a: Complex) -> Complex:
+    return _cosh(Complex(-a.im, a.re))
 
-    def call(a: Complex) -> Complex:
-        found = hyperbolic(Complex(-a.im, a.re))
-        return Complex(found.im, -found.re) if back else found
 
-    return call
+def _sin(a: Complex) -> Complex:
+    found = _sinh(Complex(-a.im, a.re))
+    endless = _is_infinite(a.im) & ~_is_finite(a.re)
+    return Complex(found.im, select(endless, math.inf, -found.re))
+
+
+def _tan(a: Complex) -> Complex:
+    found = _tanh(Complex(-a.im, a.re))
+    return Complex(found.im, -found.re)
 
 
 def _in_vectors(name: str, function: Callable[[Complex], Complex]) -> Callable[[Complex], Complex]:
@@ -327,11 +334,11 @@ def _sign(a: Complex) -> Complex:
 
 _OF_LIBM = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
 _IN_VECTORS = {
-    "cos": _turned(_cosh, back=False),
+    "cos": _cos,
     "cosh": _cosh,
-    "sin": _turned(_sinh, back=True),
+    "sin": _sin,
     "sinh": _sinh,
-    "tan": _turned(_tanh, back=True),
+    "tan": _tan,
     "tanh": _tanh,
 }
 

@@ -32,7 +32,8 @@ class ndarray(_np.ndarray):
 
     def __getitem__(self, key):
         """Single elements are arrays, too."""
-        return super().__getitem__((*key, ...) if isinstance(key, tuple) else (key, ...))
+        key = key if isinstance(key, tuple) else (key,)
+        return super().__getitem__(key if [k for k in key if k is ...] else (*key, ...))
 
 
 def _given(x):
@@ -78,6 +79,11 @@ def asarray(a, dtype=None, order=None):
 def asnumpy(a, stream=None, order="C", out=None):
     assert isinstance(a, ndarray)
     return _np.array(a.view(_np.ndarray), order=order)
+
+
+class lib:
+    class stride_tricks:
+        as_strided = staticmethod(_function(_np.lib.stride_tricks.as_strided))
 
 
 class linalg:

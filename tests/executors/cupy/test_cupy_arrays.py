@@ -11,6 +11,9 @@ cupy = pytest.importorskip("tests.executors.cupy.test_cupy").cupy  # which finds
 
 from tnp.capture.guards.prologue import disjoint  # noqa: E402
 from tnp.capture.libraries.cupy import memory_of  # noqa: E402
+from tnp.core import prims  # noqa: E402
+from tnp.core.symbol import OpTags  # noqa: E402
+from tnp.executors import registry  # noqa: E402
 
 pytestmark = pytest.mark.skipif(cupy.__version__ != "0", reason="CuPy itself is installed; test_gpu.py runs it")
 
@@ -63,6 +66,36 @@ def test_a_view_that_is_returned_is_one_of_the_callers_memory():
     part = tnp.jit(lambda x: x[:, 1:])(x)
     part[...] = 7
     assert cupy.asnumpy(x).tolist() == [[0, 7, 7], [3, 7, 7]]
+
+
+def test_every_view_can_be_one_of_the_callers_memory():
+    views = {p for p in prims.registry.values() if OpTags.VIEW in p.tags}
+    assert not {p.name for p in views if p.id not in registry.get_executor("cupy").implementations}
+
+
+VIEWS = {
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2],
+    "windows of a transposed array": lambda x: np.lib.stride_tricks.sliding_window_view(x.T, (2, 2)),
+    "other dtype": lambda x: x.view(np.int64),
+    "checked": lambda x: x[:, x[0] > 0].max(0),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_taken_by_cupy(name):
+    x = np.sin(np.arange(24.0)).reshape(4, 6)
+    f, on_device = tnp.jit(VIEWS[name]), cupy.asarray(x)
+    made = f(on_device)
+    same(made, VIEWS[name](x))
+    assert not {"to_device", "to_host"} & set(operations(f))
+    assert name == "checked" or np.shares_memory(made, on_device)
+
+
+def test_a_check_raises_what_numpy_raises():
+    f = tnp.jit(lambda x: x[x > 0].max())
+    same(f(cupy.asarray([1.0, -2.0, 3.0])), 3.0)
+    with pytest.raises(ValueError, match="zero-size array to reduction operation maximum which has no identity"):
+        f(cupy.asarray([-1.0, -2.0, -3.0]))
 
 
 def smooth(u, iterations):

@@ -96,7 +96,7 @@ def _register(name: str, fn: Any) -> None:
 
 
 for _row in ROWS:
-    if _row.numpy and hasattr(cupy, _row.numpy):
+    if _row.numpy and hasattr(cupy, _row.numpy) and not hasattr(kernels, _row.name):
         _register(_row.name, _on_arrays(getattr(cupy, _row.numpy)))
 _register("where", _on_arrays(kernels.where))
 

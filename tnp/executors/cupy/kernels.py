@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -137,6 +138,19 @@ def select(a: Any, dim: int, index: int) -> Any:
 
 def dynamic_slice(a: Any, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
     return a[(_slice(None),) * dim + (_slice(start, stop, step),)]
+
+
+def unfold(a: Any, dim: int, size: int, step: int) -> Any:
+    if not a.ndim:
+        return a.reshape(1)[:size]
+    shape, strides = [*a.shape, size], [*a.strides, a.strides[dim]]
+    shape[dim] = (a.shape[dim] - size) // step + 1
+    strides[dim] *= step
+    return cupy.lib.stride_tricks.as_strided(a, tuple(shape), tuple(strides))
+
+
+def bitcast(a: Any, dtype: DType) -> Any:
+    return a.view(array_type(dtype))
 
 
 def real(a: Any) -> Any:
@@ -308,6 +322,19 @@ def rfft(a: Any, dim: int) -> Any:
 
 def irfft(a: Any, dim: int, length: int) -> Any:
     return cupy.fft.irfft(a, length, axis=dim)
+
+
+# Checks
+
+
+def require(a: Any, condition: Any, error: Any, message: str) -> Any:
+    """``a``; awaits ``condition`` on the host."""
+    if not bool(condition.all()):
+        if issubclass(error, Warning):
+            warnings.warn(message, error, stacklevel=3)
+        else:
+            raise error(message)
+    return a
 
 
 # Writes, to memory of the program

@@ -25,3 +25,20 @@ def test_an_update_of_a_view_whose_shape_is_computed():
         x = np.arange(n * 5.0).reshape(n, 5)
         for step in (1, 2, 0.5):
             assert_same(jitted(x, step), rings(x, step), exact=False)
+
+
+def test_lists_that_loops_extend_are_not_copied():
+    """The call may start over where there is no room: what the loop has written by then is the program's own."""
+
+    def f(x, begins, ends):
+        found, owners = [], []
+        for j, (begin, end) in enumerate(zip(begins, ends)):
+            found.extend(x[begin:end])
+            owners.extend([j] * (end - begin))
+        return found, owners
+
+    x, begins = np.arange(200.0), np.arange(150) % 7
+    jitted = tnp.jit(f)
+    assert jitted(x, begins, begins + begins % 3) == f(x, begins, begins + begins % 3)
+    loop = str(tnp.last_traces(jitted)[-1]).partition("for i")[2]
+    assert ".copy()" not in loop and "clone" not in loop

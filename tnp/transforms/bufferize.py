@@ -85,6 +85,8 @@ class Pass:
         operations: Mapping[str, MemoryOperations],
         executors: Sequence[Any],
         writable: frozenset[str] = frozenset(),
+        *,
+        is_body: bool = False,
     ) -> None:
         self.trace = trace
         #: arguments in whose memory anything may be put, since nothing outside looks at it
@@ -108,12 +110,17 @@ class Pass:
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
         #: the last operation at which the call may start over: before it, nothing of the caller's is written
-        restarts = [i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD) or starts_over(b)]
+        restarts = [i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)]
+        if not is_body:  # what a loop or a branch carries is the program's, if the call may start over there
+            restarts += [i for i, b in enumerate(self.bsyms) if starts_over(b)]
         if trace.writes_last:
             restarts += [i for i, b in enumerate(self.bsyms) if may_raise(b)]
         self.last_restart = max(restarts, default=-1)
         self.chains, self.c_ordered = self._chains(), c_ordered(trace)
         self.new = Trace.like(trace)
+
+    def _of_body(self, trace: Trace, writable: frozenset[str]) -> Pass:
+        return Pass(trace, self.operations, self.executors, writable, is_body=True)
 
     # Who may write where
 
@@ -201,7 +208,7 @@ class Pass:
             elif b.operation is prims.copy_:
                 self.set_roots(b.output.name, self.roots[b.args[1].name])
             elif is_control_flow(b):
-                plan.blocks[i] = plan_block(self, i, lambda t, own: Pass(t, self.operations, self.executors, own))
+                plan.blocks[i] = plan_block(self, i, self._of_body)
             else:
                 self._roots_of_outputs(b)
                 if isinstance(b.sym, FusedSymbol):

@@ -41,4 +41,4 @@ def test_lists_that_loops_extend_are_not_copied():
     jitted = tnp.jit(f)
     assert jitted(x, begins, begins + begins % 3) == f(x, begins, begins + begins % 3)
     loop = str(tnp.last_traces(jitted)[-1]).partition("for i")[2]
-    assert ".copy()" not in loop and "clone" not in loop
+    assert loop and "np.array(" not in loop and "[...] =" not in loop

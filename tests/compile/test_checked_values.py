@@ -73,7 +73,7 @@ def test_other_values_find_their_program(evaluated):
 
 
 def several(x, limit):
-    """Values of which each is asked for behind the others."""
+    """The program asks for several values, one after another."""
     count = int(np.sum(x > 0))
     if count > limit:
         return str(count), np.cumsum(x)
@@ -89,7 +89,7 @@ def test_several_values(evaluated):
 
 
 def writes_behind(x, out, log):
-    """Has written nothing when a value is asked for."""
+    """The value is asked for before the first write."""
     total = x.sum()
     if total > 0:
         out[0] = total

@@ -6,7 +6,7 @@ import pytest
 import tnp
 from tnp.executors import llvm
 
-# Whether a loop is native is looked for in explanations, and native code there is only where LLVM can compile.
+# The tests assert that loops are native, which needs LLVM.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
 
 

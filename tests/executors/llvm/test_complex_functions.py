@@ -6,10 +6,6 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.executors import llvm
-
-# NumPy itself is compared where LLVM cannot compile, which would say nothing.
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
 
 FUNCTIONS = {
     "log": np.log,

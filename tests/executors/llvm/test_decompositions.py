@@ -10,7 +10,7 @@ from tnp.executors import llvm
 from tnp.executors.llvm.lapack import decomposes, layout_of_eig, layout_of_eigh, layout_of_qr, layout_of_svd
 from tnp.executors.llvm.target import LIBRARY_LENGTH, LIBRARY_ROWS
 
-# Native code is looked for in programs, which there is only where LLVM can compile and NumPy has a library.
+# The tests assert that programs are native, which needs LLVM and the LAPACK of NumPy.
 pytestmark = pytest.mark.skipif(
     not llvm.is_available() or not decomposes(dtypes.float64), reason="no native code, or no LAPACK in NumPy"
 )
@@ -85,7 +85,7 @@ def test_rectangular_matrices(name, dtype):
 def test_hermitian_matrices(dtype, triangle):
     for shape in ((2, 2), (7, 7), (4, 3, 3)):
         a = random(shape, dtype)
-        check(lambda a: np.linalg.eigh(a, triangle), a)  # of which the other triangle differs
+        check(lambda a: np.linalg.eigh(a, triangle), a)  # the triangles differ
         check(lambda a: np.linalg.eigvalsh(a, triangle) + 1, a)
         check(lambda a: (a @ np.linalg.eigh(hermitian(a))[1])[..., 0], a)
 

@@ -28,7 +28,7 @@ __all__ = ["UnevenPart", "can_be_part", "part_of"]
 
 
 def is_uneven_array(x: Any) -> bool:
-    """Whether a value is an array of which only the running program knows how many rows it has, and all else is known."""
+    """Whether a value is an array whose number of rows alone is unknown before the program runs."""
     if type(x) is not TracedArray or x.scalar or not x.ndim or type(x.storage) is not Storage or x.library is not NUMPY:
         return False
     if x._element_type.kind not in "biufc" or symbols.extents(x.shape_[1:]) is None:
@@ -67,8 +67,8 @@ def _times(loop: Region) -> int:
 
 @dataclass(frozen=True, eq=False)
 class UnevenPart(Part):
-    """``rows`` has the rows of the arrays, of which that at ``offsets[i]`` is the first one of array ``i``, and that at ``offsets[i + 1]``
-    the first one behind it. There is memory for four times as many as the lists have, ``sources``, that loops run over."""
+    """Array ``i`` is ``rows[offsets[i]:offsets[i + 1]]``. There is memory for four times as many rows as the lists have that loops run
+    over, ``sources``."""
 
     made_at: str = ""
     sources: tuple[UnevenList, ...] = ()

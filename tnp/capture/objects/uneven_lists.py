@@ -49,8 +49,8 @@ def differ_in_length(items: list[Any]) -> bool:
 
 
 class UnevenList(ListStandIn):
-    """``rows`` is the traced array of the rows of all arrays, and ``offsets`` that of the numbers of the rows at which each array begins,
-    and the last one ends. The prologue makes both of the list that ``source`` fetches, by the name ``made``."""
+    """Array ``i`` is ``rows[offsets[i]:offsets[i + 1]]``, of traced arrays. The prologue makes both from the list that ``source`` fetches,
+    by the name ``made``."""
 
     def __init__(self, description: str, rows: Any, offsets: Any, source: Source, made: str) -> None:
         super().__init__(description)
@@ -106,7 +106,7 @@ class UnevenList(ListStandIn):
 
 
 def joined_all(function: Any, rows: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a function that joins arrays makes of those of which ``rows`` are the rows, one after another; ``None`` if it is not these."""
+    """The result of a function that joins arrays, for arrays whose rows are ``rows``; ``None`` for another function."""
     axis = args[0] if len(args) == 1 and not kwargs else kwargs.get("axis", 0) if not args and len(kwargs) < 2 else None
     if function is np.concatenate and type(axis) is int and axis == 0 and not kwargs.keys() - {"axis"}:
         return rows.copy()

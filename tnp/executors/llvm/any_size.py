@@ -47,10 +47,8 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
             terms = () if form is None else tuple(form.terms.values())
             if form is not None and len(terms) == 1 and terms[0][1] == 1 and terms[0][0].name not in found:
                 found[terms[0][0].name] = terms[0][0], (j, d, form.constant)
-    for (
-        j,
-        p,
-    ) in arrays:  # a size that is made of others of which no argument tells, such as that of memory for items of a list
+    # Sizes computed from others that no argument has, such as the size of memory for a list's items.
+    for j, p in arrays:
         for d, n in enumerate(p.shape):
             if (
                 isinstance(n, NumberProxy)

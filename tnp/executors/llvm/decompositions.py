@@ -53,7 +53,7 @@ def _is_small(bsym: BoundSymbol) -> bool:
 
 
 class _Decomposed:
-    """The memory in which a routine puts its results, each in lines of its own."""
+    """A routine's memory: each result has its own lines."""
 
     def __init__(self, lowering: Lowering, a: Node, layout: Layout) -> None:
         self.lowering, self.layout, self.given = lowering, layout, a.dtype

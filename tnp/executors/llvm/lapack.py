@@ -58,7 +58,7 @@ def decomposes(dtype: DType) -> bool:
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """The dtype in which NumPy decomposes matrices: double precision, whatever theirs."""
+    """NumPy decomposes matrices in double precision, whatever their dtype."""
     wide = {"f": dtypes.float64, "c": dtypes.complex128}.get(dtype.kind, dtype)
     return wide if 32 <= dtype.bits <= wide.bits else dtype
 

@@ -27,7 +27,7 @@ _SPELLINGS_32 = {"cblas": ("scipy_cblas_{}", "cblas_{}"), "lapack": ("scipy_{}_"
 
 @functools.cache
 def defined(routine: str, kind: str = "lapack") -> str | None:
-    """The symbol by which code may call a routine (``dgemm``); ``None`` if NumPy's library has none."""
+    """The symbol of a routine (``dgemm``) for native code; ``None`` if NumPy's library has no such routine."""
     module = np._core._multiarray_umath if kind == "cblas" else np.linalg._umath_linalg
     try:
         library = ctypes.CDLL(module.__file__)

@@ -19,7 +19,7 @@ __all__ = ["UnevenArrays", "copy_no_rows"]
 
 
 def copy_no_rows(inputs: Inputs, statements: Sequence[BoundSymbol], results: Iterable[Proxy]) -> None:
-    """Has the prologue copy no rows of lists of which the program asks for lengths alone."""
+    """The prologue copies no rows of a list if the program asks for lengths alone."""
     for container in inputs.containers:
         x = container.made
         if type(x) is UnevenList and not _reads_elements(x.rows.storage.value.name, statements, results):

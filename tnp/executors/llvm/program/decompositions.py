@@ -39,7 +39,7 @@ def _sizes(a: Array, *, full: bool = False) -> tuple[int, int]:
 
 
 class _Decomposed:
-    """The memory in which a routine puts its results, each in lines of its own."""
+    """A routine's memory: each result has its own lines."""
 
     def __init__(self, p: Program, a: Array, layout: Layout, vectors: Sequence[TensorProxy]) -> None:
         self.p, self.layout, self.given = p, layout, a.dtype

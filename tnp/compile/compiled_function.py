@@ -30,7 +30,7 @@ from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
 from tnp.compile.driver import Compiled, capture, compile_captured
 from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
-from tnp.compile.faster_way import FasterWay, clocked_compilation
+from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.faults import (
     REPORT,
     located,
@@ -314,10 +314,12 @@ class Jitted(EagerCalls, functools.partial[Any]):
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
         self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
         if self._dispatcher is not None:
-            self._call_by(self._eager_dispatcher(ways[0]) if ways else self._dispatcher)
-
-    def _eager_dispatcher(self, way: FasterWay) -> Callable[..., Any]:
-        return self._named(eager_dispatcher, self.__signature__, way.turns(self.__tnp_function__))
+            turns = ways[0].turns(self.__tnp_function__) if ways else None
+            self.dispatch.take(turns)
+            if turns is None:
+                self._call_by(self._dispatcher)
+            else:
+                self._call_by(turns.call or self._named(eager_dispatcher, self.__signature__, turns))
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""

@@ -8,16 +8,17 @@ short function takes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
 from tnp.capture.libraries.base import left_alone
 from tnp.compile.call_signature import spelled
 from tnp.compile.tracebacks import hide_own_frames
+from tnp.compile.turns import Turns
 from tnp.core.printing import compile_source
 
-__all__ = ["ABSENT", "Dispatch", "Turns", "dispatcher", "eager_dispatcher"]
+__all__ = ["ABSENT", "Dispatch", "dispatcher", "eager_dispatcher"]
 
 
 class _Absent:
@@ -30,22 +31,29 @@ ABSENT = _Absent()
 
 
 class Dispatch:
-    """What the dispatcher of a function reads at each call: the program that is tried ``first``. It counts ``hits``."""
+    """What the dispatcher of a function reads at each call: the program that is tried ``first``. It counts calls of programs; the
+    ``turns`` of eager calls, if there are any, count theirs."""
 
-    __slots__ = ("first", "hits")
+    __slots__ = ("counted", "first", "turns")
 
     def __init__(self, first: Callable[..., Any]) -> None:
         self.first = first
-        self.hits = 0
+        self.counted = 0
+        self.turns: Turns | None = None
 
+    @property
+    def hits(self) -> int:
+        """How many calls ran without compiling."""
+        return self.counted + (0 if self.turns is None else self.turns.counted())
 
-class Turns:
-    """The functions that eager calls go to, one after the other."""
+    @hits.setter
+    def hits(self, value: int) -> None:
+        self.counted = value - (0 if self.turns is None else self.turns.counted())
 
-    __slots__ = ("ways",)
-
-    def __init__(self, ways: Iterator[Callable[..., Any]]) -> None:
-        self.ways = ways
+    def take(self, turns: Turns | None) -> None:
+        """From now on calls go by turns, or by programs."""
+        hits, self.turns = self.hits, turns
+        self.hits = hits
 
 
 #: what dispatchers call; their parameters are the user's, so all names of their own begin with ``_tnp_``
@@ -62,7 +70,7 @@ def {name}({parameters}):
   try:
     {defaults}_tnp_result = _tnp_dispatch.first({values})
     if _tnp_result is not _tnp_MISS:
-      _tnp_dispatch.hits += 1
+      _tnp_dispatch.counted += 1
       return _tnp_result
     return _tnp_owner().call_others(({values}))
   except _tnp_Exception as _tnp_raised:
@@ -77,7 +85,7 @@ def {name}({parameters}):
 _EAGER_DISPATCHER = """\
 def {name}({parameters}):
   try:
-    {defaults}_tnp_dispatch.hits += 1
+    {defaults}_tnp_dispatch.counted += 1
     return _tnp_next(_tnp_turns.ways)({passed})
   except _tnp_Exception as _tnp_raised:
     _tnp_error = _tnp_raised

@@ -9,7 +9,6 @@ results may differ between the two ways.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import threading
 import time
@@ -17,7 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
-from tnp.compile.dispatch import Turns
+from tnp.compile.tracebacks import hide_own_frames
+from tnp.compile.turns import Turns, take_turns
 from tnp.core import check
 from tnp.runtime import environment
 
@@ -128,26 +128,28 @@ class FasterWay:
     def direct(self) -> Callable[..., Any]:
         """What runs calls eagerly, and asks for nothing but the time that some of them take: guards may take as long as a short call."""
         turns = self.turns(self._eagerly)
-        return lambda *values: next(turns.ways)(*values)
+        return turns.call or (lambda *values: next(turns.ways)(*values))
 
     def turns(self, function: Callable[..., Any]) -> Turns:
-        """``function``, which calls run, and one in :data:`WATCHED` times what times it as well: after a slow call, each time."""
+        """Calls of ``function``. One of :data:`WATCHED` is timed; after a slow one, each."""
         limit, clock = self._limit, time.perf_counter
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             start = clock()
-            result = function(*args, **kwargs)
+            try:
+                result = function(*args, **kwargs)
+            except Exception as raised:
+                hide_own_frames(raised)
+                raise
             if clock() - start >= limit:
-                turns.ways = itertools.repeat(watched)
+                turns.time_every(1)
                 self._was_slow()
             elif self._slow:
-                turns.ways, self._slow = mostly_not(), 0
+                turns.time_every(WATCHED)
+                self._slow = 0
             return result
 
-        def mostly_not() -> Iterator[Callable[..., Any]]:
-            return itertools.cycle([function] * (WATCHED - 1) + [watched])
-
-        turns = Turns(itertools.chain([watched], mostly_not()))
+        turns = take_turns(function, watched, WATCHED)
         return turns
 
     def __call__(self, *values: Any) -> Any:

@@ -439,6 +439,32 @@ done:
   ret void
 }
 
+; A call of a function that runs eagerly. Self is a tuple of the function, of what runs calls that are timed as well, and of an array of
+; three integers: after how many calls the next one is timed, one of how many is, and how many calls there were.
+define ptr @tnp_call_eagerly(ptr %self, ptr %arguments, i64 %n, ptr %names) nounwind uwtable {
+entry:
+  %function = call ptr @pointer(ptr %self, i64 3)
+  %timed = call ptr @pointer(ptr %self, i64 4)
+  %array = call ptr @pointer(ptr %self, i64 5)
+  %counts = call ptr @pointer(ptr %array, i64 $data)
+  %left = load i64, ptr %counts
+  %every.at = getelementptr i64, ptr %counts, i64 1
+  %every = load i64, ptr %every.at
+  %calls.at = getelementptr i64, ptr %counts, i64 2
+  %calls = load i64, ptr %calls.at
+  %calls.next = add i64 %calls, 1
+  store i64 %calls.next, ptr %calls.at
+  %is.timed = icmp sle i64 %left, 0
+  %before = select i1 %is.timed, i64 %every, i64 %left
+  %left.next = sub i64 %before, 1
+  store i64 %left.next, ptr %counts
+  %called = select i1 %is.timed, ptr %timed, ptr %function
+  call void @Py_IncRef(ptr %self)
+  %result = call ptr @PyObject_Vectorcall(ptr %called, ptr %arguments, i64 %n, ptr %names)
+  call void @Py_DecRef(ptr %self)
+  ret ptr %result
+}
+
 ; For loops that take long: whether a signal's handler has raised. Handlers run in the main thread, which takes the interpreter for that at most
 ; once in $poll_ms ms: another thread may have it.
 @main = internal global i64 0

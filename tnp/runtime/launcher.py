@@ -38,6 +38,8 @@ from tnp.runtime.engine import Compiled, Unavailable, compile_ir, define_symbol
 __all__ = [
     "FAILED",
     "INTERRUPTED",
+    "METH_FASTCALL",
+    "METH_KEYWORDS",
     "POLL",
     "POLL_DECLARED",
     "RECORD_WORDS",
@@ -48,6 +50,8 @@ __all__ = [
     "Spec",
     "check_spec",
     "make_launcher",
+    "native_address",
+    "new_builtin",
     "polls",
 ]
 
@@ -171,7 +175,7 @@ DIM_OF_ANOTHER = -(1 << 62)
 #: ``NPY_ARRAY_CARRAY``, ``NPY_ARRAY_FARRAY``: contiguous, aligned, writeable
 CARRAY, FARRAY = 0x501, 0x502
 
-METH_FASTCALL = 0x80
+METH_KEYWORDS, METH_FASTCALL = 0x02, 0x80
 
 
 class _MethodDef(ctypes.Structure):
@@ -220,7 +224,11 @@ def _foreign() -> str | None:
         return f"{sys.implementation.name} has no CPython structures"
     if "t" in getattr(sys, "abiflags", ""):
         return "the interpreter is a free-threaded build"
-    if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16 or sys.byteorder != "little":
+    if (
+        ctypes.sizeof(ctypes.c_void_p) != 8
+        or (object.__basicsize__, tuple.__basicsize__) != (16, 24)
+        or sys.byteorder != "little"
+    ):
         return "the interpreter's objects have another layout"
     return None
 
@@ -352,8 +360,8 @@ def _launch_ir() -> str:
 
 
 @functools.cache
-def _launch() -> int | Unavailable:
-    """The address of the native function, or why there is none."""
+def _native() -> Compiled | Unavailable:
+    """The native functions, or why there are none."""
     try:
         addresses = c_api_addresses()
         compiled = compile_ir(_launch_ir(), "launcher")
@@ -361,11 +369,19 @@ def _launch() -> int | Unavailable:
         define_symbol("tnp_poll", compiled.address("tnp_poll"))
         _tell_main_thread.append(ctypes.CFUNCTYPE(None, ctypes.c_size_t)(compiled.address("tnp_main_thread")))
         _find_main_thread()
-        return compiled.address("tnp_launch")
+        return compiled
     except Unavailable as e:
         return e
     except ValueError as e:  # IR that this LLVM does not take
         return Unavailable(f"the native launcher does not compile: {e}")
+
+
+def native_address(name: str) -> int:
+    """The address of a native function; raises ``Unavailable``."""
+    found = _native()
+    if isinstance(found, Unavailable):
+        raise Unavailable(*found.args)
+    return found.address(name)
 
 
 #: the native function that is told which thread the main one is
@@ -387,9 +403,21 @@ _lock = locks.lock()
 
 
 class _State(tuple[Any, ...]):
-    """A launcher's ``self``: a capsule with the address of its memory, and what that memory and the builtin refer to."""
+    """A builtin's ``self``: what its native function reads, and what that and the builtin refer to."""
 
     __slots__ = ()
+
+
+def new_builtin(name: str, address: int, flags: int, state: tuple[Any, ...]) -> Callable[..., Any]:
+    """A builtin that calls the native function at ``address``; its ``self`` begins with ``state``."""
+    encoded = name.encode()
+    # In an array, which stays to the end: the collector frees the memory of a ctypes structure in a cycle before the builtin goes,
+    # which looks at it once more then.
+    method = np.zeros(ctypes.sizeof(_MethodDef), np.uint8)
+    ctypes.memmove(method.ctypes.data, ctypes.byref(_MethodDef(encoded, address, flags, None)), method.size)
+    new = python_function("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
+    made: Callable[..., Any] = new(method.ctypes.data, _State((*state, method, encoded)), __name__)
+    return made
 
 
 def check_spec(spec: Spec) -> None:
@@ -439,26 +467,15 @@ class Launcher:
     """A builtin ``function`` that runs the kernel installed last, and ``slow`` where that does not take the arguments."""
 
     def __init__(self, name: str, slow: Callable[..., Any]) -> None:
-        address = _launch()
-        if isinstance(address, Unavailable):
-            raise Unavailable(*address.args)
-        self.name = name
+        address = native_address("tnp_launch")
         memory = (ctypes.c_size_t * 2)(0, id(slow))
-        encoded = name.encode()
-        # In an array, which stays to the end: the collector frees the memory of a ctypes structure in a cycle before the builtin goes,
-        # which looks at it once more then.
-        method = np.zeros(ctypes.sizeof(_MethodDef), np.uint8)
-        ctypes.memmove(method.ctypes.data, ctypes.byref(_MethodDef(encoded, address, METH_FASTCALL, None)), method.size)
         capsule = python_function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        new = python_function(
-            "PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object
-        )
         self._memory = memory
         #: what was installed, newest first: how, its descriptor, what that refers to, and the machine code's owner
         self._installed: list[tuple[Any, Any, Any, Any]] = []
-        state = _State((capsule(ctypes.addressof(memory), None, None), memory, slow, method, encoded, self._installed))
+        state = (capsule(ctypes.addressof(memory), None, None), memory, slow, self._installed)
         #: the builtin; it does not need the launcher to stay
-        self.function: Callable[..., Any] = new(method.ctypes.data, state, __name__)
+        self.function = new_builtin(name, address, METH_FASTCALL, state)
 
     def install(self, spec: Spec, kernel_address: int, release_gil: bool = False, *, owner: Any = None) -> None:
         """From now on, arguments that fit ``spec`` go to the kernel at ``kernel_address``, others as before.
@@ -565,7 +582,7 @@ def _length(n: int | tuple[int, int]) -> int:
 
 def polls() -> bool:
     """Whether kernels may ask for Ctrl-C by :data:`POLL`: its function is part of the native launcher."""
-    return not isinstance(_launch(), Unavailable)
+    return not isinstance(_native(), Unavailable)
 
 
 def make_launcher(name: str, slow: Callable[..., Any]) -> Launcher:

@@ -66,3 +66,18 @@ def test_arrays_of_values_in_loops():
         x = RNG.random(m) * 1.4 - 0.2
         x[:2] = np.nan, xp[3]
         assert_same(jitted(x, xp, tables), f(x, xp, tables), rtol=1e-12)
+
+
+def test_what_is_gathered_for_many_points_is_gathered_once():
+    def f(x, order, points):
+        return np.searchsorted(x[order], points)
+
+    def g(x, order):
+        return x[order] - x[order][:, None]
+
+    x, points = RNG.random(50), RNG.random(200)
+    order = np.argsort(x)
+    for function, args in ((f, (x, order, points)), (g, (x, order))):
+        jitted = tnp.jit(function, strict=True)
+        assert_same(jitted(*args), function(*args))
+        assert str(tnp.explain(jitted)).count("= x[order[") == 1

@@ -126,3 +126,58 @@ def test_fill_values_and_loops():
         return first, both, found
 
     whole(f, X, RNG.random((40, 30)), np.linspace(-1, 2, 9))
+
+
+@pytest.mark.parametrize("kind", ["linear", "nearest", "nearest-up", "previous", "next", "zero"])
+@pytest.mark.parametrize("fill", ["extrapolate", 0.0, (1, 2), ([1.0, 2.0, 3.0], 4.0), ([[1.0]], [1.0, 2.0, 3.0])])
+def test_points_outside_of_rows(kind, fill):
+    def f(x, rows, at):
+        return interpolate.interp1d(x, rows, kind, 0, False, False, fill)(at)
+
+    at = np.concatenate([np.linspace(-1, 2, 9), X[:3], X[-3:], [np.nan]])
+    if type(fill) is tuple and np.ndim(fill[0]) == 2:
+        with pytest.raises(ValueError, match="must be able to broadcast"), pytest.warns(tnp.EagerFallbackWarning):
+            tnp.jit(f)(X, RNG.random((30, 3)), at)
+        return
+    whole(f, X, RNG.random((30, 3)), at)
+
+
+@pytest.mark.parametrize("kind", ["linear", "nearest", "previous", "next", "zero"])
+def test_one_program_for_arrays_of_any_length(kind):
+    def f(x, y, at):
+        return interpolate.interp1d(x, y, kind=kind, bounds_error=False, fill_value=(y[0], y[-1]))(at).sum()
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (30, 45, 7, 200, 31):
+        x, y, at = RNG.random(n), RNG.random(n), RNG.random(3 * n)
+        assert_same(jitted(x, y, at), f(x, y, at), rtol=1e-12)
+    assert tnp.cache_info(jitted).misses <= 2
+
+
+def test_arrays_that_are_written_after_they_were_interpolated():
+    def f(x, y, at):
+        made = interpolate.interp1d(x, y, assume_sorted=True)
+        y[:] = 0
+        return made(at)
+
+    whole(f, X.copy(), Y.copy(), AT)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda x, y: interpolate.interp1d(x, y[:-1]), "must be equal in length"),
+        (lambda x, y: interpolate.interp1d(x, y, "linear", x=x), "multiple values"),
+        (lambda x, y: interpolate.interp1d(x, y, fill_value="extrapolate", bounds_error=True), "Cannot extrapolate"),
+        (lambda x, y: interpolate.interp1d(x, y, "linear", 1), "out of range"),
+        (lambda x, y: interpolate.interp1d(x[:1], y[:1])(x), "above|below"),
+        (lambda x, y: interpolate.interp1d(np.append(x, x[-1]), np.append(y, 1), "zero")(x), "not have duplicates"),
+    ],
+)
+def test_errors_of_interp1d_are_eagers(call, match):
+    for _ in range(2):
+        with pytest.raises((ValueError, TypeError, IndexError), match=match):
+            call(X, Y)
+        with pytest.raises((ValueError, TypeError, IndexError), match=match):
+            tnp.jit(call)(X, Y)

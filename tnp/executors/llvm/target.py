@@ -30,6 +30,8 @@ LOOP_ELEMENTS = 32 * 1024
 RECOMPUTE, REPEAT = 8, 4
 #: what it costs to read elements that are not neighbours in memory (additions)
 READ_APART = 2
+#: what is gathered is stored if so many times as many points read it
+GATHERED = 2
 
 # Threads
 

@@ -5,12 +5,12 @@ What else there is in the state (a kind, whether points outside are refused) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tnp.core import sizes
+from tnp.core import sizes, symbols
 from tnp.core.errors import LateGuardFailed, NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.lang import numpy as lnp
@@ -19,17 +19,32 @@ from tnp.lang.scipy.registry import Method, methods_of, own_call
 from tnp.runtime.modules import loaded
 from tnp.runtime.quiet import quiet
 
-__all__ = ["CLASSES", "CONSTRUCTION", "NATIVE", "is_made", "state_of"]
+__all__ = ["CLASSES", "CONSTRUCTION", "NATIVE", "is_made", "native_state", "parameters", "state_of"]
 
-#: by a class's name, how many arrays its constructor takes, and the options that it may have
-CLASSES: dict[str, tuple[int, frozenset[str]]] = {
-    "interp1d": (2, frozenset(("kind", "axis", "bounds_error", "fill_value", "assume_sorted"))),
-    "CubicSpline": (2, frozenset(("axis", "bc_type", "extrapolate"))),
-    "PchipInterpolator": (2, frozenset(("axis", "extrapolate"))),
-    "Akima1DInterpolator": (2, frozenset(("axis", "extrapolate"))),
+#: by a class's name, the parameters of its constructor: two arrays, and options
+CLASSES: dict[str, tuple[str, ...]] = {
+    "interp1d": ("x", "y", "kind", "axis", "copy", "bounds_error", "fill_value", "assume_sorted"),
+    "CubicSpline": ("x", "y", "axis", "bc_type", "extrapolate"),
+    "PchipInterpolator": ("x", "y", "axis", "extrapolate"),
+    "Akima1DInterpolator": ("x", "y", "axis"),
 }
+#: the same of what may be passed by name alone
+BY_NAME: dict[str, tuple[str, ...]] = {"Akima1DInterpolator": ("extrapolate",)}
 #: kinds of interp1d whose state is computed here
-NATIVE = ("linear", "nearest")
+NATIVE = ("linear", "nearest", "nearest-up", "previous", "next", "zero")
+
+
+def parameters(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, Any], dict[str, Any]] | None:
+    """The two arrays and the options of a construction; ``None`` for another call."""
+    places = CLASSES[name]
+    if len(args) > len(places) or kwargs.keys() - {*places, *BY_NAME.get(name, ())} or kwargs.keys() & {*places[: len(args)]}:
+        return None
+    options = {**dict(zip(places, args)), **kwargs}
+    if not {"x", "y"} <= options.keys():
+        return None
+    return (options.pop("x"), options.pop("y")), options
 
 
 def is_made(x: Any) -> bool:
@@ -92,26 +107,98 @@ def state_of(
     proxies = tuple(a.__tnp_value__() for a in arrays)
     method, state = _dry(name, options, proxies)
     names, plain = _parts(state)
-    if name == "interp1d" and state["kind"] in NATIVE:
-        return method, state | _of_points(record, arrays, state, options)
     made = record(CONSTRUCTION, (name, options, repr(plain), *arrays), {})
     return method, {**plain, **dict(zip(names, made))}
 
 
-def _of_points(
-    record: Callable[..., Any], arrays: tuple[Any, ...], state: dict[str, Any], options: dict[str, Any]
-) -> dict[str, Any]:
-    """The arrays of the state of an interpolant between neighbours, computed as its constructor computes them."""
+def _distinct(x: Any) -> Any:
+    if np.any(x[1:] == x[:-1]):
+        raise ValueError("Expect x to not have duplicates")
+    return x
+
+
+#: knots of a spline, which may not be equal
+_DISTINCT = own_call("interpolate.distinct", _distinct, lambda x: TensorProxy(like=x))
+_DISTINCT.pulls_back = lambda cotangents, wanted, args, kwargs: cotangents
+
+
+def native_state(
+    record: Callable[..., Any], options: dict[str, Any], arrays: tuple[Any, Any]
+) -> tuple[Method, dict[str, Any]]:
+    """The same of an ``interp1d`` between neighbours, for arrays of any length. Its state is computed as its constructor computes it."""
     x, y = arrays
-    axis = state["_y_axis"]
-    if not options.get("assume_sorted", False):
+    kind, axis = options.get("kind", "linear"), options.get("axis", -1)
+    _require(x.ndim == 1 and -y.ndim <= axis < y.ndim, "of arrays of other dimensions")
+    axis %= y.ndim
+    n = _shape(x)[0]
+    _require(sizes.equal(n, _shape(y)[axis]) is True, "of arrays of other lengths")
+    _require(symbols.is_symbol(n) or (type(n) is int and n > 1), "of one point, or of a number of points that is not known")
+    if options.get("assume_sorted", False):
+        _require(options.get("copy", True) is True, "of arrays that may be written later")
+        x = record(lnp.copy, (x,), {})
+    else:
         order = record(lnp.argsort, (x,), {"kind": "mergesort"})
         x, y = record(lnp.take, (x, order), {}), record(lnp.take, (y, order), {"axis": axis})
     rows = record(lnp.moveaxis, (y, axis, 0), {}) if axis else y
+    extra = rows.shape[1:]
+    is_complex = y.__tnp_value__().dtype.kind == "c"
     rows = record(lnp.reshape, (rows, (x.shape[0], -1)), {})
-    kind = np.complex128 if state["_y"].dtype.kind == "c" else np.float64
-    found = {"x": record(lnp.copy, (x,), {}), "_y": record(lnp.array, (rows, kind), {})}
-    if state["kind"] == "nearest":
+    rows = record(lnp.array, (rows, np.complex128 if is_complex else np.float64), {})
+    state = {"kind": kind, "x": x, "_y": rows, "_y_axis": axis, "_y_extra_shape": extra}
+    if kind in ("nearest", "nearest-up"):
         halves = x / 2.0
-        found["bounds"] = halves[1:] + halves[:-1]
-    return found
+        state |= {"bounds": halves[1:] + halves[:-1], "side": "left" if kind == "nearest" else "right"}
+    elif kind == "zero":
+        state |= {"bounds": record(_DISTINCT, (x,), {}), "side": "right", "shift": 0}
+    elif kind in ("previous", "next"):
+        is_next = kind == "next"
+        bounds = record(lnp.nextafter, (x, np.inf if is_next else -np.inf), {})
+        state |= {"bounds": bounds, "side": "right" if is_next else "left", "shift": int(is_next)}
+    return methods_of(loaded("scipy.interpolate").interp1d)["__call__"], state | _outside(record, options, state)
+
+
+def _outside(record: Callable[..., Any], options: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    """The part of the state that says what points outside are given."""
+    fill, kind = options.get("fill_value", np.nan), state["kind"]
+    raises = options.get("bounds_error")
+    if type(fill) is str:
+        _require(fill == "extrapolate" and not raises, "with a fill value that SciPy does not take")
+        if kind not in ("previous", "next"):
+            return {"bounds_error": False, "_extrapolate": True}
+        raises, rows = False, state["_y"]
+        fill = (rows[0], np.nan) if kind == "next" else (np.nan, rows[-1])
+        shape = rows.shape[1:]
+    else:
+        shape = state["_y_extra_shape"]
+    values = fill if type(fill) is tuple and len(fill) == 2 else (fill, fill)
+    below, above = (_filling(record, value, shape) for value in values)
+    return {
+        "bounds_error": raises is None or bool(raises),
+        "_extrapolate": False,
+        "below": below,
+        "above": above,
+    }
+
+
+def _filling(record: Callable[..., Any], value: Any, shape: Sequence[Any]) -> Any:
+    """What all values of a point outside are, one for each."""
+    a = record(lnp.asarray, (value,), {})
+    _require(a.__tnp_value__().dtype.kind in "biuf", "with fill values that are no real numbers")
+    if not a.ndim:
+        return a
+    wanted = tuple(shape) or (1,)
+    fits = a.ndim <= len(wanted) and all(
+        type(d) is int and d == 1 or d == w for d, w in zip(reversed(a.shape), reversed(wanted))
+    )
+    _require(fits, "with fill values of another shape")
+    return record(lnp.reshape, (record(lnp.broadcast_to, (a, wanted), {}), (-1,)), {})
+
+
+def _shape(a: Any) -> sizes.Shape:
+    shape: sizes.Shape = a.__tnp_value__().shape
+    return shape
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise NeedsEager(f"it makes an interp1d {what}")

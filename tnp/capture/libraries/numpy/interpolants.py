@@ -15,7 +15,7 @@ from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
-from tnp.lang.scipy.made_interpolants import CLASSES, CONSTRUCTION, NATIVE, is_made, state_of
+from tnp.lang.scipy.made_interpolants import NATIVE, is_made, native_state, parameters, state_of
 
 __all__ = ["is_made", "made"]
 
@@ -23,34 +23,32 @@ __all__ = ["is_made", "made"]
 def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An interpolant of traced arrays; ``NotImplemented`` for what is called as it is."""
     name = cls.__name__
-    count, options = CLASSES[name]
     tracer = active.current()
     if not is_traced((args, tuple(kwargs.values()))):
         return NotImplemented
-    is_native = name == "interp1d" and kwargs.get("kind", "linear") in NATIVE
-    if len(args) != count or kwargs.keys() - options or (tracer.regions and not is_native):
-        raise NeedsEager(f"it makes a {name} in a way, or at a place, that is not compiled")
-    fill = kwargs.get("fill_value")
-    if is_native and is_traced(fill):
-        kwargs = {**kwargs, "fill_value": (0.0, 0.0) if type(fill) is tuple else 0.0}
-    known = {k: tracer.known(v) for k, v in kwargs.items()}
-    if is_traced(tuple(known.values())) or not all(map(_is_plain, known.values())):
-        raise NeedsEager(f"it makes a {name} with options that are not known")
-    arrays = tuple(_array(tracer, a) for a in args)
+    found = parameters(name, args, kwargs)
+    if found is None:
+        raise NeedsEager(f"it makes a {name} in a way that is not compiled")
+    x, y, options = _array(tracer, found[0][0]), _array(tracer, found[0][1]), found[1]
+    arrays = (x, y)
     if any(a._element_type.name not in ("float64", "int64", "complex128") or not a.ndim for a in arrays):
         raise NeedsEager(f"it makes a {name} of other arrays than of doubles")
+    kind = options.get("kind", "linear")
+    is_native = name == "interp1d" and type(kind) is str and kind in NATIVE
+    known = {k: tracer.known(v) for k, v in options.items() if not (is_native and k == "fill_value")}
+    if is_traced(tuple(known.values())) or not all(map(_is_plain, known.values())):
+        raise NeedsEager(f"it makes a {name} with options that are not known")
+    if is_native:
+        known |= {k: v for k, v in options.items() if k == "fill_value"}
+        return Interpolant(cls, *native_state(tracer.call, known, arrays), [])
+    if tracer.regions:
+        raise NeedsEager(f"it makes a {name} in a loop or a branch, where it is a call of SciPy's")
 
     def record(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if symbol is CONSTRUCTION:
-            check_may_start_over(tracer, symbol, f"scipy.interpolate.{name}")
+        check_may_start_over(tracer, symbol, f"scipy.interpolate.{name}")
         return tracer.call(symbol, args, kwargs)
 
     method, state = state_of(record, name, known, arrays)
-    if is_native and is_traced(fill):
-        below, above = (tracer.call(lnp.asarray, (x,), {}) for x in (fill if type(fill) is tuple else (fill, fill)))
-        if any(a.ndim for a in (below, above)):
-            raise NeedsEager(f"it makes a {name} with several values for points outside")
-        state |= {"below": below, "above": above}
     return Interpolant(cls, method, state, [(a.storage, a.storage.value.name) for a in arrays])
 
 

@@ -137,6 +137,12 @@ def kernel_of(
     return lowering.kernel, lowering.updates
 
 
+def _is_read_often(view: View, gathered: View) -> bool:
+    """Whether a view reads each element of what is gathered several times, or, as far as is known, any number of times."""
+    many, few = (symbols.value_of(symbols.number_of(node.size)) for node in (view, gathered))
+    return few is not None and (many is None or many >= target.GATHERED * few)
+
+
 class _Lowering:
     """From a graph to a kernel.
 
@@ -252,15 +258,18 @@ class _Lowering:
     # What is stored
 
     def _store_what_repeats(self, graph: Graph) -> None:
-        """Stores what a broadcast would compute at each point again."""
+        """Stores what a broadcast would compute at each point again, and what is gathered for many points."""
         used = needed_for(graph.outputs)
         for view in graph.nodes:
             if not isinstance(view, View) or not view.repeats or view not in used:
                 continue
             node, _ = places_of(view.source)
-            if node in self.stored or isinstance(node, View) or not node.shape:
+            if node in self.stored or not node.shape:
                 continue
-            if self._cost_of(node) >= target.REPEAT:
+            if isinstance(node, View):
+                if node.lookups and _is_read_often(view, node):
+                    self._store(node)
+            elif self._cost_of(node) >= target.REPEAT:
                 self._store(node)
 
     def _store_what_is_scattered(self) -> None:

@@ -50,3 +50,24 @@ def test_few_products_of_other_dtypes(dtype):
     numbers = RNG.integers(1, 90, size=(2, 60, 4)) / (1 if dtype == "int8" else 50)  # whose sums do not cancel
     a, b = numbers.astype(dtype)
     assert_same(tnp.jit(f)(a, b), f(a, b), rtol=3e-3 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("selected", [5, 1, 3, 0])
+@pytest.mark.parametrize("subscripts", ["i,i->", "i,ij->j", "i,ji->ij", "i,i,ij->i"])
+def test_a_length_that_is_known_at_run_time_beside_one_that_is_known(subscripts, selected):
+    rng = np.random.default_rng(0)
+    x, mask = rng.random(9), np.arange(9) < selected
+    others = [rng.random([{"i": 5, "j": 4}[c] for c in term]) for term in subscripts.split("->")[0].split(",")[1:]]
+
+    def f(x, mask, *others):
+        return np.einsum(subscripts, x[mask], *others)
+
+    jitted = tnp.jit(f, strict=True)
+    for _ in range(2):
+        if selected in (1, 5):
+            assert_same(jitted(x, mask, *others), f(x, mask, *others), rtol=1e-14)
+            continue
+        with pytest.raises(ValueError, match="could not be broadcast together"):
+            f(x, mask, *others)
+        with pytest.raises(ValueError, match="could not be broadcast together"):
+            jitted(x, mask, *others)

@@ -374,11 +374,13 @@ class _Term:
         return _Term(array, labels)
 
     def without_ones(self, lengths: dict[Label, sizes.Dim]) -> _Term:
-        """Without dimensions of 1 that broadcast against another operand's."""
+        """Without dimensions of 1 that broadcast against another operand's. Of such as may be 1 when the program runs, the others' lengths."""
         gone = [
             d for d, label in enumerate(self.labels) if not _is_one(lengths[label]) and _is_one(self.array.shape[d])
         ]
-        return _Term(clang.squeeze(self.array, gone), [x for d, x in enumerate(self.labels) if d not in gone])
+        array, labels = clang.squeeze(self.array, gone), [x for d, x in enumerate(self.labels) if d not in gone]
+        known = [n if sizes.equal(n, lengths[x]) is not None else lengths[x] for n, x in zip(array.shape, labels)]
+        return _Term(clang.broadcast_to(array, known), labels)
 
     def summed(self, kept: Iterable[Label]) -> _Term:
         """Summed over the labels that are not ``kept``."""
@@ -477,8 +479,11 @@ def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
     for term in terms:
         for label, n in zip(term.labels, term.array.shape):
             known = lengths.get(label, 1)
-            if not (_is_one(known) or _is_one(n) or sizes.equal(known, n)):  # a length of 1 gives way
-                sizes.concrete((known, n), "einsum()")
+            if not (_is_one(known) or _is_one(n)) and sizes.equal(known, n) is None:
+                if type(known) is not int and type(n) is not int:
+                    sizes.concrete((known, n), "einsum()")
+                lengths[label] = known if type(known) is int else n  # the other is that or 1, or the program raises
+                continue
             check(
                 _is_one(known) or _is_one(n) or sizes.equal(known, n) is not False,
                 lambda: f"operands could not be broadcast together: {label!r} is {known} and {n}",

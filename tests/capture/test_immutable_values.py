@@ -161,3 +161,30 @@ def test_a_function_with_a_cache_behind_a_value():
     remembered.cache_clear()
     with pytest.raises(KeyError):
         jitted(X * 3, "none of them")
+
+
+#: coefficients of polynomials, one behind the other
+COEFFICIENTS = tuple(range(1, 201))
+
+
+def polynomial(at, degree, x):
+    value = COEFFICIENTS[at]
+    for i in range(1, degree + 1):
+        value = value * x + COEFFICIENTS[at + i]
+    return value
+
+
+def test_a_tuple_that_is_read_many_times_is_guarded_once():
+    def f(x):
+        found = x * 0
+        for at in range(0, 160, 2):
+            if x[0] > 0.5:
+                found = found + polynomial(at, at % 5, x)
+        return found
+
+    jitted = tnp.jit(f, strict=True)
+    for x in (np.linspace(0.6, 0.9, 5), np.linspace(0.1, 0.2, 5)):
+        assert_same(jitted(x), f(x), rtol=1e-14)
+    text = str(tnp.explain(jitted))
+    assert text.count("COEFFICIENTS is a tuple of 200") == 1
+    assert tnp.cache_info(jitted).misses == 1

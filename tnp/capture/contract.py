@@ -232,7 +232,7 @@ ROWS: tuple[Row, ...] = (
         "lists, tuples, named tuples, dicts and `Counter`: their structure is guarded, their items are captured",
         "input",
         lambda x: (type(x) in (tuple, list, dict, Counter) and not _changes_while_traced(x)) or _is_namedtuple(x),
-        lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
+        lambda i, x, s: i.lift_container(x, s),
     ),
     Row(
         "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths, UUIDs",

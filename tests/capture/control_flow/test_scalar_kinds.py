@@ -250,3 +250,27 @@ def test_functions_that_do_not_take_either_kind_alike():
     check(h, *(lambda v=v: (np.array([v]), np.ones(3, np.float32)) for v in (0.5, 2.0)))
     with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
         tnp.jit(g)(np.array([2.0]))
+
+
+def test_quotients_and_squares_run_again_eagerly_where_a_float_raises():
+    def f(x, y):
+        s = 0.5
+        if x[0] > 0:
+            s = x[1]
+        return s**2 + 1, 1.0 / s, s / y, s**3
+
+    def regular(*x):
+        return lambda: (np.array(x), 2.0)
+
+    jitted = check(f, regular(1, 2), regular(-1, 2), regular(1, -3), regular(1, math.nan), regular(1, math.inf))
+    assert "specializ" not in str(tnp.explain(jitted))
+    for x, y in (([1, 0], 2.0), ([1, 1e200], 2.0), ([-1, 2], 0.0), ([1, 2], 0.0), ([1, 0], 0.0)):
+        x = np.array(x, float)
+        with np.errstate(all="ignore"):
+            try:
+                expected = f(x, y)
+            except ArithmeticError as error:
+                with pytest.raises(type(error)):
+                    jitted(x, y)
+            else:
+                assert_same(jitted(x, y), expected)

@@ -489,8 +489,13 @@ def test_a_product_of_lengths_of_which_one_is_unknown():
     def f(a, b):
         return np.einsum("i,i->", a, b.compress([True]))
 
+    def g(a, b, m):
+        return np.einsum("i,i->", a[m], b[~m])
+
+    a, b, m = np.arange(7.0), np.arange(7.0) + 1, np.arange(7) > 5
+    assert_same(tnp.jit(f, strict=True)(a, b), f(a, b))
     with pytest.warns(tnp.EagerFallbackWarning, match="einsum"):
-        assert_same(tnp.jit(f)(np.arange(7.0), np.arange(7.0) + 1), f(np.arange(7.0), np.arange(7.0) + 1))
+        assert_same(tnp.jit(g)(a, b, m), g(a, b, m))
 
 
 def test_a_wrong_index_raises_before_a_number_that_does_not_fit():

@@ -115,8 +115,8 @@ class Inputs:
         #: the results of functions with a cache, by the function's ``id`` and the arguments' text
         self.cached_calls: dict[tuple[int, str], Any] = {}
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
-        #: NumPy scalars and what stands for them, by the expressions that fetch them
-        self.scalars: dict[str, tuple[Any, TracedArray]] = {}
+        #: NumPy scalars and tuples, and what stands for them, by the expressions that fetch them
+        self.scalars: dict[str, tuple[Any, Any]] = {}
         #: lists of arrays that the program reads as rows of one array, with the expressions that fetch them
         self.lists: dict[str, tuple[list[Any], str]] = {}
         #: the numbers that come from globals and closure variables, by name
@@ -355,10 +355,14 @@ class Inputs:
         return TracedObject(proxy, value)
 
     def lift_container(self, value: Any, source: Source) -> Any:
-        e = source.expression
-        known = None if isinstance(value, tuple) else self.known_object(value, source)
-        if known is not None:
+        fetched, is_tuple = source.expression, isinstance(value, tuple)
+        before, known = (
+            self.scalars.get(fetched, (None, None)) if is_tuple else (value, self.known_object(value, source))
+        )
+        if known is not None and before is value:
             return known
+        source = self.prologue.let(source)
+        e = source.expression
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
             varying = self.prologue.varying
@@ -383,12 +387,13 @@ class Inputs:
             f"{source.description} is a {type(value).__name__} of {len(value)}",
         )
         made: Any = []
-        if not isinstance(value, tuple):  # it may hold itself
+        if not is_tuple:  # it may hold itself
             self._by_identity[id(value)] = (value, made, e)
         with self._forgotten_if_it_fails(value):
             made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
-        if isinstance(value, tuple):
+        if is_tuple:
             made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+            self.scalars[fetched] = value, made
         self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
         return made
 

@@ -153,6 +153,13 @@ def _pow(x: Any, y: Any) -> Any:
     return _float(_number_of("pow", x)) ** float(y)
 
 
+def _ldexp(x: Any, n: Any) -> Any:
+    n = n._known() if type(n) is TracedNumber else n
+    if not -1_000 <= n <= 0:
+        raise NeedsEager("it calls math.ldexp, whose result may be too large or too small")
+    return _float(_number_of("ldexp", x)) * 2.0**n
+
+
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
     if is_traced((rel_tol, abs_tol)):
         raise NeedsEager("it calls math.isclose with a tolerance that it computes")
@@ -186,5 +193,6 @@ MATH: dict[Any, Callable[..., Any]] = {
     math.degrees: _scaled("degrees", 180.0 / math.pi),
     math.radians: _scaled("radians", math.pi / 180.0),
     math.pow: _pow,
+    math.ldexp: _ldexp,
     math.isclose: _isclose,
 }

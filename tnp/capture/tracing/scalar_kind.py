@@ -248,10 +248,13 @@ def operate(method: str, *args: Any) -> Any:
     if arrays:
         dtypes = [x.dtype for x in arrays]
         return tracer.operate(method, *(a.beside(*dtypes) if type(a) is TracedEither else a for a in args))
-    if not _is_alike_for_both(method, args):
-        return tracer.operate(method, *(a.settled() if type(a) is TracedEither else a for a in args))
     operands = [a.scalar if type(a) is TracedEither else a for a in args]
-    result = tracer.operate(method, *operands)
+    if _is_alike_for_both(method, args):
+        result = tracer.operate(method, *operands)
+    elif _is_mostly_alike(method, args) and tracer.may_expect_no_error():
+        result = _regular(method, *operands)
+    else:
+        return tracer.operate(method, *(a.settled() if type(a) is TracedEither else a for a in args))
     flags = [a.flag for a in found]
     flag = flags[0] if len(flags) == 1 else flags[0] | flags[1]
     return TracedEither(result, flag, bool if method in _COMPARISONS else float)
@@ -275,6 +278,31 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
     if method == "div":
         return types[0] is float and type(args[1]) in (int, float) and args[1] != 0
     return float in types and method in ("add", "sub", "mul")
+
+
+def _is_mostly_alike(method: str, args: tuple[Any, ...]) -> bool:
+    """Whether an operator gives the same value for both kinds, but for what a float raises: of zero divisors, and squares that are too large."""
+    if not all(
+        a.kinds == (np.float64, float) if type(a) is TracedEither else _kinds_of(a)[1] is float for a in args[:1]
+    ):
+        return False
+    if method == "pow":
+        return type(args[1]) is int and args[1] in (2, 3)
+    is_float = type(args[-1]) is TracedEither and args[-1].kinds == (np.float64, float)
+    return method == "div" and (is_float or _kinds_of(args[-1])[1] is float)
+
+
+def _regular(method: str, a: Any, b: Any) -> Any:
+    """``a`` and ``b`` operated on. Where a float would raise, the program raises, and the call runs eagerly."""
+    tracer = active.current()
+    tracer.expects_no_error()
+    if method == "div":
+        b = b if type(b) is TracedArray else scalar_of(np.float64, b)
+        b = tracer.call(prims.require, (b, b != 0, ZeroDivisionError, "float division by zero"), {})
+        return tracer.operate(method, a, b)
+    result = tracer.operate(method, a, b)
+    is_regular = (abs(result) < np.inf) | ~(abs(a) < np.inf)
+    return tracer.call(prims.require, (result, is_regular, OverflowError, "Numerical result out of range"), {})
 
 
 def _is_small_integer(x: Any) -> bool:

@@ -448,10 +448,14 @@ class Tracer:
                 raise NeedsEager("it may raise after an attribute or an item was assigned")
             self.may_lose_stores = True
 
+    def may_expect_no_error(self) -> bool:
+        """Whether the call may run again eagerly after an error that eager does not raise."""
+        return self.inputs.prologue.may_catch and not self.loses_no_stores
+
     def expects_no_error(self) -> None:
         """Goes on with an operation that may raise when the program runs, in the body of a ``try`` or where eager does not. If it does, the
         call runs eagerly, so the program may do nothing before that cannot be done twice."""
-        if self.loses_no_stores or not self.inputs.prologue.may_catch:
+        if not self.may_expect_no_error():
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.trace.catches = self.may_lose_stores = True
 

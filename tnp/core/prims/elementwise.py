@@ -102,7 +102,11 @@ def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[An
         return result
     # The result's type by example: arithmetic on Python numbers has a type that depends on their types, but for
     # an integer to a negative power, which is a float only for negative exponents.
-    result = NumberProxy(None, type(function(*(t(1) for t in types))))
+    try:
+        example = function(*(t(1) for t in types))
+    except ValueError:  # atanh(1)
+        example = function(*(t(0) for t in types))
+    result = NumberProxy(None, type(example))
     intervals.note_result(result, row.name, args)
     return result
 

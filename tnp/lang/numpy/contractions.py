@@ -379,7 +379,7 @@ class _Term:
             d for d, label in enumerate(self.labels) if not _is_one(lengths[label]) and _is_one(self.array.shape[d])
         ]
         array, labels = clang.squeeze(self.array, gone), [x for d, x in enumerate(self.labels) if d not in gone]
-        known = [n if sizes.equal(n, lengths[x]) is not None else lengths[x] for n, x in zip(array.shape, labels)]
+        known = [lengths[x] if _may_broadcast(n, lengths[x]) else n for n, x in zip(array.shape, labels)]
         return _Term(clang.broadcast_to(array, known), labels)
 
     def summed(self, kept: Iterable[Label]) -> _Term:
@@ -400,6 +400,11 @@ class _Term:
 
 def _is_one(n: sizes.Dim) -> bool:
     return type(n) is int and n == 1
+
+
+def _may_broadcast(a: sizes.Dim, b: sizes.Dim) -> bool:
+    """Whether two lengths are equal, or one of them is 1, only as the program may find when it runs."""
+    return sizes.equal(a, b) is not True and not sizes.is_decided((a, b))
 
 
 #: sums of at most this many products are not lowered to a matrix product, which costs a library call per matrix and transposed copies
@@ -479,7 +484,7 @@ def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
     for term in terms:
         for label, n in zip(term.labels, term.array.shape):
             known = lengths.get(label, 1)
-            if not (_is_one(known) or _is_one(n)) and sizes.equal(known, n) is None:
+            if not (_is_one(known) or _is_one(n)) and _may_broadcast(known, n):
                 if type(known) is not int and type(n) is not int:
                     sizes.concrete((known, n), "einsum()")
                 lengths[label] = known if type(known) is int else n  # the other is that or 1, or the program raises

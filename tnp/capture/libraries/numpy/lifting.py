@@ -155,9 +155,10 @@ def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def lift_scalar(inputs: Inputs, value: np.generic, source: Source) -> TracedArray:
     """A scalar, under a guard of its class. Read again, it is the same object."""
-    known = inputs.scalars.get(source.expression)
-    if known is not None and known[0] is value:
-        return known[1]
+    before, known = inputs.scalars.get(source.expression, (None, None))
+    if before is value:
+        scalar: TracedArray = known
+        return scalar
     expression, source = source.expression, inputs.prologue.let(source)
     dtype = to_dtype(value.dtype)
     inputs.guard_type(value, source)

@@ -1,4 +1,4 @@
-"""Attributes that a loop or a branch assigns, as variables of it."""
+"""Attributes and items that a loop or a branch assigns, as variables of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.outer_names import Binding
 from tnp.core.errors import NeedsEager
 
-__all__ = ["UNBOUND", "Attribute", "dictionaries_of", "is_variable"]
+__all__ = ["UNBOUND", "Attribute", "Item", "dictionaries_of", "is_variable"]
 
 
 class _Unbound:
@@ -29,7 +29,7 @@ class Attribute:
 
     __slots__ = ("name", "owner")
 
-    def __init__(self, owner: Any, name: str) -> None:
+    def __init__(self, owner: Any, name: Any) -> None:
         self.owner, self.name = owner, name
 
     def __str__(self) -> str:
@@ -72,6 +72,21 @@ class Attribute:
             shadowed.stored.pop(self.name, None)
         else:
             shadowed.stored[self.name] = value
+
+
+class Item(Attribute):
+    """The item ``name`` of a list or a dict, which the program has: a position or a key."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"item {self.name!r} of a {type(self.owner).__name__}"
+
+    def get(self) -> Any:
+        return self.owner[self.name]
+
+    def set(self, value: Any) -> None:
+        self.owner[self.name] = value
 
 
 def _of_instance(real: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ from types import CellType
 from typing import Any
 
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows
-from tnp.capture.objects.assigned_attributes import Attribute, dictionaries_of
+from tnp.capture.objects.assigned_attributes import Attribute, Item, dictionaries_of
 from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.constructs import attributes_of
@@ -127,16 +127,35 @@ class Reachable:
         return self._objects.get(id(x)) is x
 
     def changed(self, but: Iterable[Attribute] = ()) -> bool:
-        """Whether something was added, taken away or put in another's place, except attributes."""
-        others: dict[int, set[str]] = {}
+        """Whether something was added, taken away or put in another's place, except attributes and items."""
+        others: dict[int, set[Any]] = {}
         for a in but:
-            if not is_shadow(a.owner):
+            if isinstance(a, Item):
+                others.setdefault(id(a.owner), set()).add(a.name)
+            elif not is_shadow(a.owner):
                 others.setdefault(id(a.owner), set()).add(a.name)
                 others.setdefault(id(_dictionary(a.owner, type(a.owner))), set()).add(a.name)
         if any(not _same(*_without(others.get(id(now)), now, before)) for now, before in self.found):
             return True
         now_and_before = ((x, _own_attributes(x, type(x)), before) for x, before in self._attributes)
         return any(not _same(*_without(others.get(id(x)), now, before)) for x, now, before in now_and_before)
+
+    def replaced_items(self, but: Iterable[Attribute] = ()) -> list[Item] | None:
+        """The items of lists and dicts in whose place others were put, if nothing else was changed but those and ``but``; or else ``None``."""
+        items: list[Item] = []
+        for now, before in self.found:
+            if _same(now, before):
+                continue
+            if type(now) not in (list, dict) or len(now) != len(before) or self._holds_attributes(now):
+                return None
+            if type(now) is dict and list(now) != list(before):
+                return None
+            keys = range(len(before)) if type(now) is list else before
+            items += [Item(now, k) for k in keys if now[k] is not before[k]]
+        return None if self.changed([*but, *items]) else items
+
+    def _holds_attributes(self, x: Any) -> bool:
+        return any(x is _dictionary(one, type(one)) for one in self._objects.values())
 
     def restore(self) -> None:
         """Puts back what was there."""
@@ -212,8 +231,13 @@ def _is_bound(cell: CellType) -> bool:
     return True
 
 
-def _without(names: set[str] | None, *dicts: Any) -> Iterable[Any]:
-    return dicts if names is None else ({k: v for k, v in d.items() if k not in names} for d in dicts)
+def _without(names: set[Any] | None, *containers: Any) -> Iterable[Any]:
+    """Dicts without some keys, lists without the items at some positions."""
+    if names is None:
+        return containers
+    if isinstance(containers[0], list):
+        return ([None if i in names else x for i, x in enumerate(c)] for c in containers)
+    return ({k: v for k, v in d.items() if k not in names} for d in containers)
 
 
 def _same(now: Any, before: Any) -> bool:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from types import CellType
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from tnp.capture.objects.assigned_attributes import UNBOUND, Attribute
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.tracing.outer_names import Binding
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, serials
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
+
+
+#: items of lists and dicts that a loop or a branch carries as variables, at most, and of which types they are
+MOST_ITEMS = 64
+_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex)
 
 
 class Growing(Protocol):
@@ -242,9 +250,24 @@ class Region:
 
     def changes_containers(self) -> bool:
         """Whether it has changed what lists, dicts or sets hold, of the program's or of its caller's."""
-        inside = self.tracer.inputs.containers[self._lifted_before :]
-        carried = self.variables.attributes.values()
-        return self.contents.changed(carried) or any(container.changed() for container in inside)
+        return self.contents.changed(self.variables.attributes.values()) or self._changes_lifted()
+
+    def carries_items(self) -> bool:
+        """Whether all that it has changed of lists and dicts are items that can be variables. They are from the next attempt on."""
+        carried = list(self.variables.attributes.values())
+        found = None if self._changes_lifted() else self.contents.replaced_items(carried)
+        if not found or len(found) > MOST_ITEMS:
+            return False
+        before = {id(now): then for now, then in self.contents.found}
+        known = [(a, before[id(a.owner)][a.name]) for a in found]
+        if not all(type(x) in _CARRIED or isinstance(x, np.generic) for a, then in known for x in (a.get(), then)):
+            return False
+        mine = [(a, then) for a, then in known if not self.variables.has(a.owner, a.name)]
+        self.assigned += mine
+        return bool(mine)
+
+    def _changes_lifted(self) -> bool:
+        return any(container.changed() for container in self.tracer.inputs.containers[self._lifted_before :])
 
     def turns_modes(self) -> bool:
         """Whether a library's modes are not what they were at the region's beginning."""

@@ -304,6 +304,8 @@ class Trial:
         if region.changes_containers():
             if self.tracer.python_loops or any(r.is_loop for r in self.tracer.regions):
                 self.count_items([now for now, before in region.contents.found if not _same_items(now, before)])
+            if region.carries_items():
+                raise Retrace(region)
             raise Failure("it changes a list, a dict or an object")
         if region.turns_modes():
             raise Failure("it turns a mode of a library on or off")

@@ -191,3 +191,35 @@ def test_strings_are_repeated_for_each_number():
     jitted = tnp.jit(f)
     for x in ARRAYS[:3]:
         assert jitted(x) == f(x)
+
+
+def edit_distance(a, b):
+    prev = list(range(len(b) + 1))
+    for i in range(len(a)):
+        cur = [i + 1] + [0] * len(b)
+        for j in range(len(b)):
+            cost = 0 if a[i] == b[j] else 1
+            cur[j + 1] = min(prev[j + 1] + 1, cur[j] + 1, prev[j] + cost)
+        prev = cur
+    return prev[-1]
+
+
+def padded(x, k):
+    sums = [0.0, 1.5] + [0.0] * len(x) + [2.5]
+    for i in range(len(x)):
+        sums[i + 2] = sums[i + 1] * 0.5 + float(x[i])
+    return sums[k], len(sums), np.array(sums)
+
+
+def test_sums_of_lists_that_are_written_down():
+    rng = np.random.default_rng(0)
+    jitted = tnp.jit(edit_distance, strict=True)
+    for n in (20, 27):
+        a, b = rng.integers(0, 3, n), rng.integers(0, 3, n + 2)
+        assert_same(jitted(a, b), edit_distance(a, b))
+        assert "the whole for_loop is native" in str(tnp.explain(jitted))
+    jitted = tnp.jit(padded, strict=True)
+    for n in (30, 40, 50, 60):
+        x = rng.random(n)
+        assert_same(jitted(x, 3), padded(x, 3))
+    assert tnp.cache_info(jitted).misses <= 3

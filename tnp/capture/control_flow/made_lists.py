@@ -30,7 +30,7 @@ from tnp.core.symbols import is_symbol
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["added", "check_method", "is_item", "list_of", "new_list", "position", "repeated"]
+__all__ = ["added", "check_method", "count", "is_item", "list_of", "new_list", "position", "repeated"]
 
 #: so many items of a list are written out, to be repeated
 _MOST_ITEMS = 16
@@ -68,13 +68,13 @@ def begin_counting(items: list[Any], key: Any) -> None:
     """Raises :class:`CountsItems` where the program made a list, and reads or changes an item of it by a value."""
     is_number = type(key) is TracedNumber and key.proxy.python_type is int and key.proxy.value is None
     if is_number or (type(key) is TracedArray and key.scalar and key._element_type.kind in "iu"):
-        _count(items)
+        count(items)
 
 
 def added(items: Any, more: Any) -> Any:
     """``more``, which the program adds to a list. If it is as long as only the running program knows, that counts its items."""
     if type(items) is list and (type(more) is RepeatedList or (type(more) is CountedList and more.is_counted)):
-        _count(items)
+        count(items)
     return more
 
 
@@ -84,9 +84,9 @@ def check_method(items: list[Any], name: str, args: Sequence[Any]) -> None:
         (more,) = args
         added(items, more)
         if type(more) is TracedArray and more.ndim == 1 and type(more.shape_[0]) is not int:
-            _count(items)
+            count(items)
     if name in ("sort", "index") and len(items) > 1 and all(type(x) in (TracedNumber, TracedArray) for x in items):
-        _count(items)
+        count(items)
 
 
 def is_item(x: Any, items: Any) -> Any:
@@ -98,7 +98,8 @@ def is_item(x: Any, items: Any) -> Any:
     return x in items
 
 
-def _count(items: list[Any]) -> None:
+def count(items: list[Any]) -> None:
+    """Raises :class:`CountsItems` for a list that the program made, if it can count its items."""
     tracer = active.running()
     if tracer is None:
         return

@@ -230,6 +230,12 @@ class RepeatedList(ListStandIn):
     def as_row(self) -> Any:
         return active.current().numpy_function(np.full, ((self.times,), self.item), {})
 
+    def __radd__(self, other: Any) -> Any:
+        """``other + self``: a list that the program made counts its items then."""
+        if type(other) is list:
+            active.current().counts_items_of(other)
+        raise ReadsVarying(self.description)
+
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int and -self.times <= key < self.times:
             return self.item

@@ -150,6 +150,14 @@ class _Rewriter(Transformer):
         places = [ast.copy_location(ast.Constant(n), node) for n in (node.lineno, node.col_offset)]
         return self._hook("new_list", node, node, *places)
 
+    def _with_new_lists(self, x: ast.expr) -> ast.expr:
+        """A sum of lists, each of which may count its items."""
+        if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Add):
+            x.left, x.right = (
+                self._new_list(self._with_new_lists(side)) if _is_list(side) else side for side in (x.left, x.right)
+            )
+        return x
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """A text that is passed on may be made at each call. One of calls is left: they may change what was written before."""
         is_plain = not any(isinstance(n, _CHANGING) for n in walk(node.values))
@@ -216,7 +224,7 @@ class _Rewriter(Transformer):
         if isinstance(node.value, ast.Tuple):
             node.value.elts = [self._new_list(x) if _is_list(x) else x for x in node.value.elts]
         elif _is_list(node.value):
-            node.value = self._new_list(node.value)
+            node.value = self._new_list(self._with_new_lists(node.value))
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
             key = _key_expression(target.slice)
@@ -561,7 +569,10 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
 
 
 def _is_list(x: ast.expr) -> bool:
-    """Whether an expression makes a list that is written down: ``[a, b]``, or ``[0] * n``, of which the program may change items."""
+    """Whether an expression makes a list that is written down, of which the program may change items: ``[a, b]``, ``[0] * n``, or
+    ``[a] + [0] * n``."""
     if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Mult):
         return any(isinstance(side, ast.List) and side.elts for side in (x.left, x.right))
+    if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Add):
+        return _is_list(x.left) or _is_list(x.right)
     return isinstance(x, ast.List)

@@ -467,6 +467,10 @@ class Tracer:
         """``a.tolist()``, of an array with dimensions; ``listed()`` gives it where the items are known one by one."""
         return made_lists.list_of(a, listed, numbers=True)
 
+    def counts_items_of(self, items: list[Any]) -> None:
+        """Has a list that the program made count its items, if it can."""
+        made_lists.count(items)
+
     def appended(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What ``function`` makes of arrays, one of which a loop appends to; ``NotImplemented`` if it does not append."""
         return growing_arrays.appended(function, args, kwargs)

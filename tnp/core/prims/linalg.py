@@ -8,7 +8,20 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags
 
-__all__ = ["cholesky", "det", "eig", "eigh", "eigvals", "inv", "matmul", "qr", "solve", "svd", "triangular_solve"]
+__all__ = [
+    "cholesky",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "inv",
+    "matmul",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "triangular_solve",
+]
 
 
 def _check_square(a: TensorProxy, operation: str) -> None:
@@ -136,3 +149,12 @@ def det(a: TensorProxy, /) -> TensorProxy:
     _check_square(a, "det")
     batch: tuple[Dim, ...] = a.shape[:-2]
     return TensorProxy(like=a, shape=batch)
+
+
+@prim()
+def slogdet(a: TensorProxy, /) -> tuple[TensorProxy, TensorProxy]:
+    """The sign of the determinant, and the logarithm of its magnitude: 0 and -inf where the matrix is singular."""
+    _check_inexact(a, "slogdet")
+    _check_square(a, "slogdet")
+    batch: tuple[Dim, ...] = a.shape[:-2]
+    return TensorProxy(like=a, shape=batch), TensorProxy(like=a, shape=batch, dtype=dtypes.real_counterpart(a.dtype))

@@ -62,3 +62,15 @@ def test_one_kernel(name):
     assert "for any a.shape[0]" in text and tnp.cache_info(jitted).misses == 1
     own = [line for line in text.splitlines() if line.strip().startswith("numpy: ") and "np.empty_like" not in line]
     assert not own, own
+
+
+def test_lengths_that_are_remainders_of_negative_numbers():
+    def f(x, k):
+        first = k % len(x)
+        return np.concatenate([x[first:], x[:first]]) * 2, x[: (k // 2) % len(x)] + 1
+
+    jitted = tnp.jit(f, dynamic=True)
+    for n, k in ((5, -2), (8, -3), (13, -40), (7, -5)):
+        x = np.arange(float(n))
+        assert_same(jitted(x, k), f(x, k))
+    assert "for any" in str(tnp.explain(jitted))

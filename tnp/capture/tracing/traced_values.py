@@ -88,23 +88,33 @@ class Storage:
             return NotOwned("it writes to an array that a variable is bound to before a loop binds it anew")
         return ReadsVarying(self.listed) if self.listed else read_only(self.value)
 
-    def replace(self, value: TensorProxy) -> None:
-        """Gives the memory a new value."""
+    def replace(self, value: TensorProxy, *, was_checked: bool = False) -> None:
+        """Gives the memory a new value. ``was_checked``: the write came before all that may share the memory."""
         self.check_known()
         if not self.writable:
             raise self.refusal()
-        if self.maybe_shared:
-            raise AmbiguousView(
-                "it writes to an array that may or may not share memory with the result of a reshape; "
-                "use .copy() to make them separate"
-            )
         tracer = _tracer.running()
+        if self.maybe_shared and not was_checked:
+            raise self._ambiguous(tracer)
         if tracer is not None and tracer.gradients is not None:
             tracer.gradients.check_write(self, value)
         if tracer is not None and tracer.regions:
             tracer.regions[-1].writes(self)
         self.written = True
         self.set_value(value)
+
+    def _ambiguous(self, tracer: Any) -> NeedsEager:
+        """What a write raises where another array may share the memory. Where a branch or a loop chose between the two, Python can do it:
+        what is compiled before gives the very array."""
+        found: list[Storage] = [self]
+        for s in found:
+            found += [other for other in s.maybe_shared if all(other is not x for x in found)]
+        if tracer is not None and all(id(s) not in tracer.unclear for s in found):
+            return NeedsEager("it writes to an array that may be another one, too, as a branch or a loop chose")
+        return AmbiguousView(
+            "it writes to an array that may or may not share memory with the result of a reshape; "
+            "use .copy() to make them separate"
+        )
 
     def check_known(self) -> None:
         """Raises :class:`NeedsEager` if it is not known what the memory holds."""

@@ -169,6 +169,22 @@ def test_eig_of_infinite_elements_raises():
         jitted(SQUARE * np.inf)
 
 
+# Functions that give complex numbers where real ones have no result
+
+EMATH = {
+    "sqrt": lambda x: np.emath.sqrt(x) * 2,
+    "logarithms": lambda x: (np.emath.log(x), np.emath.log2(x), np.emath.log10(x), np.emath.logn(2, x)),
+    "power": lambda x: (np.emath.power(x, 0.5), np.emath.power(x, 2)),
+    "inverses": lambda x: (np.emath.arccos(x), np.emath.arcsin(x) + 1, np.emath.arctanh(x / 4)),
+}
+
+
+@pytest.mark.parametrize("name", EMATH)
+def test_emath(name):
+    x = np.array([0.25, 0.5, 0.75])
+    compiled(EMATH[name], (x,), (x - 0.6,), (x + 1,), (x.astype(np.float32),), ((8 * x - 4).astype(int) * 2 - 1,))
+
+
 # Copies of NumPy's functions
 
 

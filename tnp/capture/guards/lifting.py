@@ -208,7 +208,7 @@ class Inputs:
         """The trace holds only where what ``source`` fetches is this very object. Gives ``value``."""
         name = self.prologue.constant(value)
         if source.expression != name:
-            self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
+            self.prologue.guard(f"{source.expression} is {name}", source.is_(value))
         self.same[id(value)] = value
         return value
 

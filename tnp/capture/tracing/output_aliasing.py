@@ -189,7 +189,7 @@ def mark_shared(a: Storage, b: Storage, *, is_chosen: bool = False) -> None:
     for x, y in ((a, b), (b, a)):
         x.maybe_shared.append(y)
         if not is_chosen:
-            tracer.unclear.add(id(x))
+            tracer.choices.unclear.add(id(x))
         if regions:
             regions[-1].marked.append((x, y))
 

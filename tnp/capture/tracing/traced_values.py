@@ -21,7 +21,7 @@ from tnp.capture import active as _tracer
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.core import languages, sizes
-from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue, NotOwned
+from tnp.core.errors import NeedsEager, NeedsValue, NotOwned
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
@@ -93,28 +93,15 @@ class Storage:
         self.check_known()
         if not self.writable:
             raise self.refusal()
-        tracer = _tracer.running()
         if self.maybe_shared and not was_checked:
-            raise self._ambiguous(tracer)
+            raise _tracer.current().choices.refusal(self)
+        tracer = _tracer.running()
         if tracer is not None and tracer.gradients is not None:
             tracer.gradients.check_write(self, value)
         if tracer is not None and tracer.regions:
             tracer.regions[-1].writes(self)
         self.written = True
         self.set_value(value)
-
-    def _ambiguous(self, tracer: Any) -> NeedsEager:
-        """What a write raises where another array may share the memory. Where a branch or a loop chose between the two, Python can do it:
-        what is compiled before gives the very array."""
-        found: list[Storage] = [self]
-        for s in found:
-            found += [other for other in s.maybe_shared if all(other is not x for x in found)]
-        if tracer is not None and all(id(s) not in tracer.unclear for s in found):
-            return NeedsEager("it writes to an array that may be another one, too, as a branch or a loop chose")
-        return AmbiguousView(
-            "it writes to an array that may or may not share memory with the result of a reshape; "
-            "use .copy() to make them separate"
-        )
 
     def check_known(self) -> None:
         """Raises :class:`NeedsEager` if it is not known what the memory holds."""

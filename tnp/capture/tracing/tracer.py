@@ -147,8 +147,6 @@ class Tracer:
         self.choices = Choices()
         #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs
         self.reshaped: list[tuple[Storage, Storage]] = []
-        #: the ids of storages that may be the same memory as others, other than as a branch or a loop chose
-        self.unclear: set[int] = set()
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
         #: in how many loops it is that Python runs

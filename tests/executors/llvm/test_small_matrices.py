@@ -391,3 +391,11 @@ def test_logarithms_of_determinants_of_singular_matrices():
         assert runs_natively(jitted)
     for m in (*singular, np.ones((3, 3), "f4"), np.ones((2, 2)), np.ones((40, 40)), np.ones((2, 2), complex)):
         assert_same(tnp.jit(np.linalg.slogdet)(m), np.linalg.slogdet(m))
+
+
+def test_logarithms_of_determinants_of_several_sizes():
+    jitted = tnp.jit(np.linalg.slogdet)
+    for n in (2, 3, 5):
+        a = matrices(n, "float64")
+        assert_same(jitted(a), np.linalg.slogdet(a), rtol=1e-10)
+        assert runs_natively(jitted)

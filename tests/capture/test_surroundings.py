@@ -449,3 +449,23 @@ def test_source_that_compilers_warn_of(tmp_path):
     f = tnp.jit(names["f"], strict=True)  # compiled, and so rewritten
     np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 4.0))
     assert "while" in str(tnp.last_traces(f)[0])
+
+
+def test_modules_that_have_no_text():
+    class Loader:  # what Python asks of it for the text of a module is missing
+        name = "backend"
+
+    module = types.ModuleType("backend")
+    module.__spec__ = Loader()
+    module.sin = np.sin
+    with pytest.raises(AttributeError):
+        repr(module)
+    namespace = {"backend": module}
+    f = types.FunctionType((lambda x: backend.sin(x) * 2).__code__, namespace)  # noqa: F821
+    x = np.arange(3.0)
+    jitted = tnp.jit(f)
+    for _ in range(2):
+        assert_same(jitted(x), f(x))
+    assert "eager" not in str(tnp.explain(jitted))
+    module.sin = np.cos
+    assert_same(jitted(x), f(x))

@@ -115,6 +115,35 @@ def test_a_size_whose_calls_take_long_gets_a_program_if_that_is_faster(monkeypat
 
 
 @native
+def test_a_size_gets_a_program_where_eager_takes_less_time_than_the_program_for_any(monkeypatch):
+    monkeypatch.setattr(any_size, "TIMED", 1)
+    monkeypatch.setattr(any_size, "RARELY", 1)
+    monkeypatch.setattr(any_size, "FASTER", 1e9)
+    f = called(lambda x: np.exp(x).sum() + x, 10, 20)
+    (hot,) = (entry.run for entry in f._entries if isinstance(entry.run, any_size.HotSizes))
+    assert not hot.gets_own(any_size.WORTH / 2)
+
+    def sizes_with_programs():
+        kept = [g.description for e in f._entries for g in e.prologue.guards]
+        return [n for n in (20, 30, 40) if f"argument x has shape ({n},)" in kept]
+
+    def run(n, times=1):
+        x = np.linspace(0, 1, n)
+        for _ in range(times):
+            assert_same(f(x), np.exp(x).sum() + x)
+
+    run(30)
+    assert hot.gets_own(1.0)
+    run(40)  # which has not come before
+    assert sizes_with_programs() == []
+    assert hot.gets_own(1.0)
+    run(30, 2 * any_size.CALLS)
+    assert sizes_with_programs() == [30] and programs(f) == 2
+    hot._stop()
+    assert not hot.gets_own(1.0)
+
+
+@native
 def test_a_size_that_can_have_no_program_of_its_own(monkeypatch):
     def refuse(*args):
         raise NeedsEager("sizes decide")

@@ -240,6 +240,31 @@ def test_other_calls_of_a_whole_program_run_compiled(clock, compiled, eager):
     assert set(calls[-30:]) == {"compiled"}
 
 
+@pytest.mark.parametrize("better", [0, 3])
+def test_a_better_program_is_waited_for_before_calls_run_eagerly(clock, better):
+    calls, asked = [], []
+
+    def has_better(eager):
+        asked.append(eager)
+        return len(asked) <= better
+
+    def behind_guards(f):
+        return f
+
+    way = GuardedWay(
+        *ways(clock, 2e-5, 1e-5, calls),
+        lambda: 0,
+        lambda: None,
+        behind_guards=behind_guards,
+        too_long=lambda: 1.0,
+        has_better=has_better,
+    )
+    for _ in range(300):
+        way(1)
+    assert way.is_eager and len(asked) == better + 1
+    assert asked == pytest.approx([1e-5] * len(asked))
+
+
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 1.1, 1.9])
 def test_ways_that_take_about_as_long_are_timed_more_often(clock, ratio):
     calls = []

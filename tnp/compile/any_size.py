@@ -36,6 +36,9 @@ COMPILING = 0.05
 SIZES, CALLS = 1024, 8
 #: programs for one size beside one for any size
 MOST = 8
+#: seconds of an eager call that takes less time than the program, from which a size may get a program of its own for that: less is
+#: what guards take; and how often that is tried
+WORTH, MOST_ASKED = 4e-6, 16
 #: one of so many calls is timed; and where one takes less than ``SHORT`` seconds
 TIMED, RARELY, SHORT = 8, 64, 5e-5
 
@@ -125,6 +128,9 @@ class HotSizes:
         #: the size that is to get code of its own
         self._due: Any = None
         self._made = 0
+        #: the seconds of an eager call, where the next call is to get a program for its size; and how often that was so
+        self._eager = math.inf
+        self._asked = 0
         #: the program that is called where calls are not timed
         self.untimed = made.run
         #: calls until one is timed, and of how many calls that is one
@@ -143,6 +149,15 @@ class HotSizes:
             self._specialize(values)
         return result
 
+    def gets_own(self, eager: float) -> bool:
+        """Whether sizes may get programs of their own, because eager calls take ``eager`` seconds, which is less than this program takes.
+        The size of the next call does, if it has come before."""
+        if self._made >= MOST or self._asked >= MOST_ASKED or eager < WORTH:
+            return False
+        self._asked += 1
+        self._eager, self._left = eager, 0
+        return True
+
     def _timed(self, program: Callable[..., Any]) -> Callable[..., Any]:
         """``program`` as a function whose first argument is the tuple of its sizes."""
 
@@ -160,8 +175,13 @@ class HotSizes:
             self.jitted.replace(own, own)
         if len(self._times) >= SIZES and sizes not in self._times:
             self._times.clear()
+        has_come = sizes in self._times
         spent, fastest = self._times.get(sizes, (0.0, seconds))
         fastest = min(seconds, fastest)
+        if self._eager < math.inf:
+            if has_come:
+                spent, fastest = math.inf, min(fastest, self._eager)
+            self._eager = math.inf
         spent += fastest * (self._pause if spent else 1)  # a first call may take longer than others
         self._pause = TIMED if seconds > SHORT else RARELY
         self._times[sizes] = spent, fastest

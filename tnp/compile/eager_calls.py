@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.guards.prologue import Prologue
+from tnp.compile.any_size import HotSizes
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.faster_way import (
     SHORT,
@@ -333,7 +334,9 @@ class EagerCalls:
             return prologue.compile(prologue.variables, f)
 
         eagerly, chosen = self._eagerly(entry.form), self._follow_choices
-        return GuardedWay(entry.run, eagerly, state, chosen, behind_guards=behind_guards, too_long=too_long)
+        run = entry.run
+        has_better = {"has_better": run.gets_own} if isinstance(run, HotSizes) else {}
+        return GuardedWay(run, eagerly, state, chosen, behind_guards=behind_guards, too_long=too_long, **has_better)
 
     def _faster_for_values(self, entry: CacheEntry, guard: ValueGuard) -> None:
         """Lets calls whose program depends on values run eagerly where that takes less time: the values cost programs of their own."""

@@ -225,10 +225,16 @@ class FasterWay:
         elif self._is_timed_enough() and not self._is_timed_anew():
             if compiled <= self._tolerance * eager + self.margin:
                 self._compile_for_good()
+            elif self._has_better(eager):
+                self._start_over()
             else:
                 self._limit = OTHER * eager + OTHER_SECONDS
                 self._choose(True)
         return result
+
+    def _has_better(self, eager: float) -> bool:
+        """Whether another program may take less time than eager calls, which take ``eager`` seconds, and less than this one."""
+        return False
 
     def _missed(self) -> Any:
         """Notes a call of another kind."""
@@ -240,13 +246,15 @@ class FasterWay:
 
 class GuardedWay(FasterWay):
     """The same for calls behind guards, which are timed with them. ``behind_guards(f)`` puts a function behind the same guards: it gives
-    ``MISS`` where they fail. Calls that take longer than ``too_long()`` seconds compiled are not tried eagerly."""
+    ``MISS`` where they fail. Calls that take longer than ``too_long()`` seconds compiled are not tried eagerly. ``has_better(eager)`` says
+    whether there may be a better program."""
 
     def __init__(
         self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any], chosen: Callable[[], None], *,
         behind_guards: Callable[[Callable[..., Any]], Callable[..., Any]], too_long: Callable[[], float],
+        has_better: Callable[[float], bool] = lambda eager: False,
     ) -> None:  # fmt: skip
-        self._behind_guards, self._limit_of = behind_guards, too_long
+        self._behind_guards, self._limit_of, self._better = behind_guards, too_long, has_better
         self._check: Callable[..., Any] | None = None
         super().__init__(compiled, eagerly, state, chosen=chosen)
 
@@ -257,6 +265,9 @@ class GuardedWay(FasterWay):
 
     def _too_long(self) -> float:
         return self._limit_of()
+
+    def _has_better(self, eager: float) -> bool:
+        return self._better(eager)
 
     def _compile_for_good(self) -> None:
         super()._compile_for_good()

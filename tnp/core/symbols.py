@@ -252,6 +252,9 @@ def _has_few_values(number: NumberProxy) -> bool:
 
 def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tuple[Any, int | NumberProxy] | None:
     """Where ``[start:stop:step]`` of a dimension ``n`` begins, and how many elements it has; ``None`` if only the running program knows."""
+    if all(x is None or type(x) is int for x in (n, start, stop)):
+        found = range(*slice(start, stop, step).indices(_known(n)))
+        return found.start, len(found)
     relations = relations_of(n, *(x for x in (start, stop) if x is not None))
     if relations is None:
         return None

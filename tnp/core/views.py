@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from tnp.core import dtypes, prims, sizes
+from tnp.core import dtypes, prims, sizes, symbols
 from tnp.core.context import current_trace
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
@@ -236,7 +236,12 @@ def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any
 
 @_inverse(prims.dynamic_slice)
 def _write_dynamic_slice(a: TensorProxy, new: TensorProxy, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
-    every = prims.iota(a.shape[dim], device=a.device, dtype=dtypes.int64)
+    n = a.shape[dim]
+    found = symbols.slice_bounds(n, start, stop, step) if step > 0 else None
+    if found is not None and type(found[0]) is int:
+        steps = [step if i == dim else 1 for i in range(a.ndim)]
+        return prims.slice_update(a, new, [found[0] if i == dim else 0 for i in range(a.ndim)], steps)
+    every = prims.iota(n, device=a.device, dtype=dtypes.int64)
     return _put_along(a, new, dim, prims.dynamic_slice(every, 0, start, stop, step))
 
 

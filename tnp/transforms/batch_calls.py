@@ -37,7 +37,7 @@ MANY_ITERATIONS, MOST_BYTES = 8, 1 << 28
 MANY_SORTED = 6
 
 _SORTS = frozenset((prims.sort, prims.argsort))
-_DECOMPOSITIONS = frozenset((prims.eig, prims.eigh, prims.eigvals, prims.qr, prims.svd))
+_DECOMPOSITIONS = frozenset((prims.eig, prims.eigh, prims.eigvals, prims.qr, prims.slogdet, prims.svd))
 #: what libraries compute of stacks of rows and matrices
 _CALLS = (
     _SORTS

@@ -172,3 +172,12 @@ def test_signatures_and_flat_iterators():
     compiled(write, TABLE)
     not_whole(lambda x: np.asarray(x.T.flat) * 2, TABLE)  # a copy that may not be written
     not_whole(lambda x: np.add(x, 1, sig="dd->d", where=x > 0.5, out=np.zeros(50)) + np.less(x, 1, sig="dd->?"), X)
+
+
+def test_vectorize_of_a_function_that_gives_a_named_tuple():
+    def f(a):
+        q, r = np.vectorize(np.linalg.qr, signature="(m,n)->(m,k),(k,n)")(a)
+        return q @ r + 1, np.vectorize(np.linalg.slogdet, signature="(n,n)->(),()")(r)
+
+    for shape in ((3, 2), (4, 3, 2), (2, 20, 3, 2)):
+        compiled(f, np.random.default_rng(0).normal(size=shape))

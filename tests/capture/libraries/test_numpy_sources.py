@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 X = np.linspace(0.1, 2, 40)
@@ -147,11 +148,41 @@ def test_scipys_eig():
     compiled(f, (SQUARE,), (TURN,))
 
 
+def test_scipys_eig_of_equal_eigenvalues_in_single_precision():
+    """Any vectors of the eigenvalue's space would do, so they are SciPy's only if its own function computes them."""
+    from scipy import linalg
+
+    def f(a):
+        values, vectors = linalg.eig(a * 2)
+        return values, np.real(np.dot(vectors * vectors, np.exp(values))) + 1
+
+    a = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]], "f4")
+    jitted = tnp.jit(f)
+    with not_compiled_whole("eigenvectors of a real matrix"):
+        assert_same(jitted(a), f(a), rtol=1e-6)
+
+
 def test_eig_of_infinite_elements_raises():
     jitted = tnp.jit(lambda a: np.linalg.eigvals(a))
     jitted(SQUARE)
     with pytest.raises(np.linalg.LinAlgError):
         jitted(SQUARE * np.inf)
+
+
+# Functions that give complex numbers where real ones have no result
+
+EMATH = {
+    "sqrt": lambda x: np.emath.sqrt(x) * 2,
+    "logarithms": lambda x: (np.emath.log(x), np.emath.log2(x), np.emath.log10(x), np.emath.logn(2, x)),
+    "power": lambda x: (np.emath.power(x, 0.5), np.emath.power(x, 2)),
+    "inverses": lambda x: (np.emath.arccos(x), np.emath.arcsin(x) + 1, np.emath.arctanh(x / 4)),
+}
+
+
+@pytest.mark.parametrize("name", EMATH)
+def test_emath(name):
+    x = np.array([0.25, 0.5, 0.75])
+    compiled(EMATH[name], (x,), (x - 0.6,), (x + 1,), (x.astype(np.float32),), ((8 * x - 4).astype(int) * 2 - 1,))
 
 
 # Copies of NumPy's functions

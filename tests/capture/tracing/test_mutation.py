@@ -345,3 +345,14 @@ def test_a_bool_array_squared_is_int8_as_in_numpy():
     for executors in (None, ["numpy"], ["llvm[everything]"]):
         f = tnp.jit(lambda a: (a**2, a**3, np.power(a, 2)), executors=executors)
         assert_same(f(a), (a**2, a**3, np.power(a, 2)), exact=True)
+
+
+def test_comparisons_of_flat_iterators_are_arrays():
+    def f(x, y):
+        first = np.where(x.flat != 0)[0]
+        return first, x.flat == y, x.T.flat > 1, 2 >= x.flat, x.flat < y.flat, (x.flat <= 1).sum()
+
+    x = np.arange(6).reshape(2, 3) % 4
+    jitted = tnp.jit(f)
+    for y in (x.ravel()[::-1], np.ones(6, int)):
+        assert_same(jitted(x, y), f(x, y))

@@ -13,6 +13,7 @@ from tnp.api import programs_of
 from tnp.executors import llvm
 from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.target import MOST_ROWS
+from tnp.testing import assert_same
 
 # The tests look for native code in programs, which there is only where LLVM can compile.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="LLVM cannot compile for this machine")
@@ -53,6 +54,7 @@ FUNCTIONS = {
     "solve": lambda a: np.linalg.solve(a, a[..., :1] + 1) - 1,
     "several right sides": lambda a: np.linalg.solve(a, np.concatenate([a, a + 1], axis=-1)) - 1,
     "det": lambda a: np.linalg.det(a) + 1,
+    "slogdet": lambda a: np.linalg.slogdet(a),
     "cholesky": lambda a: np.linalg.cholesky(definite(a)) * 2,
     "as it is": lambda a: (np.linalg.inv(a), np.linalg.det(a)),
     "twice": lambda a: np.linalg.inv(np.linalg.inv(a)) + np.linalg.inv(a + 1),
@@ -73,7 +75,7 @@ def test_functions(name, dtype, stack):
         with within_bounds():
             made = jitted(a)
         assert_close(made, function(a))
-        if not (dtype.startswith("c") and name in ("det", "cholesky", "as it is")):
+        if not (dtype.startswith("c") and name in ("det", "slogdet", "cholesky", "as it is")):
             assert runs_natively(jitted)
 
 
@@ -366,3 +368,34 @@ def test_scipy_warns_after_arrays_of_the_caller_s_were_written():
             assert found == warned(f, stack, *theirs)
             for x, y in zip(ours, theirs):
                 np.testing.assert_allclose(x, y)
+
+
+def test_logarithms_of_determinants_of_singular_matrices():
+    def stacked(ms):
+        return [np.linalg.slogdet(m) for m in ms], np.linalg.slogdet(ms)
+
+    def looped(ms):
+        total, positive = 0.0, 0
+        for m in ms:
+            sign, logarithm = np.linalg.slogdet(m)
+            if sign > 0:
+                total += logarithm
+                positive += 1
+        return total, positive
+
+    singular = [np.ones((3, 3)), np.zeros((3, 3)), np.diag([1.0, 0.0, 2.0])]
+    ms = np.array([*singular, *matrices(3, "float64", 20)])
+    for function in (stacked, looped):
+        jitted = tnp.jit(function)
+        assert_same(jitted(ms), function(ms), rtol=1e-10)
+        assert runs_natively(jitted)
+    for m in (*singular, np.ones((3, 3), "f4"), np.ones((2, 2)), np.ones((40, 40)), np.ones((2, 2), complex)):
+        assert_same(tnp.jit(np.linalg.slogdet)(m), np.linalg.slogdet(m))
+
+
+def test_logarithms_of_determinants_of_several_sizes():
+    jitted = tnp.jit(np.linalg.slogdet)
+    for n in (2, 3, 5):
+        a = matrices(n, "float64")
+        assert_same(jitted(a), np.linalg.slogdet(a), rtol=1e-10)
+        assert runs_natively(jitted)

@@ -164,7 +164,8 @@ class Branch(Trial):
             bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
         outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
         new = list(outputs[len(written) :])
-        self.commit({k: proxies[k] for k in written})
+        # A side that wrote to what may share its memory by then has raised: what is marked now was chosen behind the writes.
+        self.commit({k: proxies[k] for k in written}, was_checked=True)
         for name, (parts, make) in merged.items():
             self.variables[name] = make(*new[: len(parts)])
             self.variables.bound(name, new[0])
@@ -408,6 +409,6 @@ def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:
         if not same_layout(x, y):
             made._strides = None
         for v in shared:
-            mark_shared(made.storage, v.storage)
+            mark_shared(made.storage, v.storage, is_chosen=True)
         active.current().choices.add(made, (x, y))
     return made

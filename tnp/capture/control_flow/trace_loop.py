@@ -589,7 +589,7 @@ class Loop(Trial):
             for source in sources if surely_ran else [name, *sources]:
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
-                    mark_shared(self.variables[name].storage, before.storage)
+                    mark_shared(self.variables[name].storage, before.storage, is_chosen=True)
         self.joint.settle(self.variables, is_certain=surely_ran and not leaves)
         self.commit(written)
         renew(self.names, self.variables)

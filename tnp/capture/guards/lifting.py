@@ -10,6 +10,7 @@ import enum
 import functools
 import itertools
 import reprlib
+import threading
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from tnp.capture.objects.mappings import reader_of
 from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import release, shadow
 from tnp.capture.objects.tables import is_table
+from tnp.capture.objects.thread_locals import LocalReader
 from tnp.capture.objects.uneven_lists import is_uneven
 from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
@@ -163,7 +165,8 @@ class Inputs:
         known = self.known_object(value, source)
         if known is None:
             self.guard_type(value, source)
-            known = Foreign(value, source, reader_of(value, source, self))
+            reader = LocalReader(self) if type(value) is threading.local else reader_of(value, source, self)
+            known = Foreign(value, source, reader)
             self._by_identity[id(value)] = (value, known, source.expression)
         return known
 
@@ -205,7 +208,7 @@ class Inputs:
         """The trace holds only where what ``source`` fetches is this very object. Gives ``value``."""
         name = self.prologue.constant(value)
         if source.expression != name:
-            self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
+            self.prologue.guard(f"{source.expression} is {name}", source.is_(value))
         self.same[id(value)] = value
         return value
 

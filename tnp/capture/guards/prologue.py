@@ -61,6 +61,13 @@ class Source:
     def attribute(self, name: str) -> Source:
         return Source(f"{self.expression}.{name}", f"{self.description}.{name}")
 
+    def is_(self, value: Any) -> str:
+        """That it is ``value``, whose text may raise: that of a module with a loader of the user's does."""
+        try:
+            return f"{self.description} is {value!r}"
+        except Exception:
+            return f"{self.description} is {object.__repr__(value)}"
+
 
 @dataclass(frozen=True)
 class Guard:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.core.errors import AmbiguousView, NeedsEager
 
 __all__ = ["Choices"]
 
@@ -19,6 +20,18 @@ class Choices:
         self._found: dict[int, tuple[TracedArray, list[TracedArray]]] = {}
         #: memory that two variables may be bound to, behind a loop that may leave them so
         self._joint: list[tuple[Storage, Storage]] = []
+        #: the ids of storages that may be the same memory as others, other than as a branch or a loop chose
+        self.unclear: set[int] = set()
+
+    def refusal(self, storage: Storage) -> NeedsEager:
+        """What a write raises where another array may share the memory. Where a branch or a loop chose between the two, Python can do it:
+        what is compiled before gives the very array."""
+        if all(id(s) not in self.unclear for s in may_share(storage)):
+            return NeedsEager("it writes to an array that may be another one, too, as a branch or a loop chose")
+        return AmbiguousView(
+            "it writes to an array that may or may not share memory with the result of a reshape; "
+            "use .copy() to make them separate"
+        )
 
     def add_joint(self, a: Storage, b: Storage) -> None:
         """Notes that two arrays with such memory may be one."""

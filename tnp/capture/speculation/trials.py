@@ -318,10 +318,10 @@ class Trial:
             if is_new and can_count is not None and all(map(can_count, items)):
                 raise CountsItems(made_at)
 
-    def commit(self, written: dict[int, TensorProxy]) -> None:
+    def commit(self, written: dict[int, TensorProxy], *, was_checked: bool = False) -> None:
         """Gives storages the values that the operation left in them, in their memory at once: it may raise after it wrote some."""
         for key, proxy in written.items():
-            self.storages[key].replace(proxy)
+            self.storages[key].replace(proxy, was_checked=was_checked)
         if not self.trace.writes_last:
             self.tracer.flush()
 

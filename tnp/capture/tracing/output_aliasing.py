@@ -181,11 +181,15 @@ def is_sealed(a: TracedArray) -> bool:
     return isinstance(a.storage, _ReadOnly) and a.storage.sealed
 
 
-def mark_shared(a: Storage, b: Storage) -> None:
-    """Says that it cannot be told whether two storages are the same memory."""
-    regions = active.current().regions
+def mark_shared(a: Storage, b: Storage, *, is_chosen: bool = False) -> None:
+    """Says that it cannot be told whether two storages are the same memory. ``is_chosen``: a branch or a loop leaves the one or the other,
+    and programs give the very array."""
+    tracer = active.current()
+    regions = tracer.regions
     for x, y in ((a, b), (b, a)):
         x.maybe_shared.append(y)
+        if not is_chosen:
+            tracer.choices.unclear.add(id(x))
         if regions:
             regions[-1].marked.append((x, y))
 

@@ -27,6 +27,7 @@ from tnp.capture.control_flow.iterables import (
 from tnp.capture.control_flow.made_lists import check_method, list_of
 from tnp.capture.control_flow.products import PRODUCTS
 from tnp.capture.control_flow.selection import ControlFlow, truth_of
+from tnp.capture.libraries.numpy.broadcasts import BROADCASTS
 from tnp.capture.libraries.numpy.deleting import DELETING
 from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
 from tnp.capture.libraries.numpy.errstate import Errstate
@@ -314,6 +315,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     warnings.catch_warnings: CatchWarnings,
     **OF_OBJECT,
     **FUNCTIONALS,
+    **BROADCASTS,
     **DELETING,
     **EIGENVALUES,
     **IN_PLACE,

@@ -21,7 +21,7 @@ from tnp.capture import active as _tracer
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.core import languages, sizes
-from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue, NotOwned
+from tnp.core.errors import NeedsEager, NeedsValue, NotOwned
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
@@ -88,16 +88,13 @@ class Storage:
             return NotOwned("it writes to an array that a variable is bound to before a loop binds it anew")
         return ReadsVarying(self.listed) if self.listed else read_only(self.value)
 
-    def replace(self, value: TensorProxy) -> None:
-        """Gives the memory a new value."""
+    def replace(self, value: TensorProxy, *, was_checked: bool = False) -> None:
+        """Gives the memory a new value. ``was_checked``: the write came before all that may share the memory."""
         self.check_known()
         if not self.writable:
             raise self.refusal()
-        if self.maybe_shared:
-            raise AmbiguousView(
-                "it writes to an array that may or may not share memory with the result of a reshape; "
-                "use .copy() to make them separate"
-            )
+        if self.maybe_shared and not was_checked:
+            raise _tracer.current().choices.refusal(self)
         tracer = _tracer.running()
         if tracer is not None and tracer.gradients is not None:
             tracer.gradients.check_write(self, value)

@@ -64,18 +64,25 @@ def _pad(lowering: Lowering, output: TensorProxy, a: Node, value: Any, config: A
     return lowering.update(filled, inside, target)
 
 
-@rule("concatenate", checker=lambda b: len(b.args[0]) <= MOST_PARTS)
+def _has_places(b: BoundSymbol) -> bool:
+    """Whether the arrays are few, and it is known where each begins."""
+    arrays, dim = b.args[0], b.args[1]
+    return len(arrays) <= MOST_PARTS and all(symbols.value_of(a.shape[dim]) is not None for a in arrays)
+
+
+@rule("concatenate", checker=_has_places)
 def _concatenate(lowering: Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
     made = lowering.make("empty", output.shape, output.dtype)
-    start = 0
+    start: Any = 0
     for a in arrays:
         made = lowering.update(made, a, _part(lowering, a.shape, _shifted(dim, start)))
-        start += a.shape[dim]
+        start = symbols.compute("add", *map(symbols.number_of, (start, a.shape[dim])))
     return made
 
 
-def _shifted(dim: int, start: int) -> Where:
-    return lambda at: tuple(i + start if d == dim else i for d, i in enumerate(at))
+def _shifted(dim: int, start: Any) -> Where:
+    first = Index(symbols.provable(start))
+    return lambda at: tuple(i + first if d == dim else i for d, i in enumerate(at))
 
 
 @rule("slice_update")

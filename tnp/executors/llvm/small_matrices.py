@@ -55,7 +55,7 @@ def _is_small(bsym: BoundSymbol) -> bool:
 
 
 def _is_of_torch(bsym: BoundSymbol) -> bool:
-    return bool(bsym.output.lang.name == "torch")
+    return any(p.lang.name == "torch" for p in bsym.flat_outputs)
 
 
 def _factored(lowering: Lowering, op: str, a: Node) -> Node:
@@ -137,19 +137,30 @@ def _triangular_solve(
     return _solved(lowering, triangle, b)
 
 
-@rule("det", checker=lambda b: b.args[0].dtype.kind == "f" and _is_small(b))
-def _det(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
-    """As NumPy computes it: the sign, and the sum of logarithms."""
+def _is_small_and_real(bsym: BoundSymbol) -> bool:
+    return bsym.args[0].dtype.kind == "f" and _is_small(bsym)
+
+
+@rule("slogdet", checker=_is_small_and_real)
+def _slogdet(lowering: Lowering, output: TensorProxy, a: Node) -> tuple[Node, Node]:
+    """The sign, and the sum of logarithms, of what elimination leaves on the diagonal."""
     if a.shape[-1] == 1:
         diagonal = _diagonal(lowering, a)
     else:
         diagonal = _diagonal(lowering, _factored(lowering, "eliminate", a))
     lowering.refuse(_not_finite(lowering, diagonal))
     shape, dtype, last = diagonal.shape, a.dtype, (len(a.shape) - 2,)
-    sign = lowering.reduce("prod", output.shape, dtype, lowering.make("sign", shape, dtype, (diagonal,)), last)
+    sign = lowering.reduce("prod", shape[:-1], dtype, lowering.make("sign", shape, dtype, (diagonal,)), last)
     logs = lowering.make("log", shape, dtype, (lowering.make("abs", shape, dtype, (diagonal,)),))
-    total = lowering.reduce("sum", output.shape, dtype, logs, last)
-    return lowering.make("mul", output.shape, dtype, (sign, lowering.make("exp", output.shape, dtype, (total,))))
+    return sign, lowering.reduce("sum", shape[:-1], dtype, logs, last)
+
+
+@rule("det", checker=_is_small_and_real)
+def _det(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
+    """As NumPy computes it."""
+    sign, logarithm = _slogdet(lowering, output, a)
+    size = lowering.make("exp", output.shape, a.dtype, (logarithm,))
+    return lowering.make("mul", output.shape, a.dtype, (sign, size))
 
 
 @rule("cholesky", checker=lambda b: b.args[0].dtype.kind == "f" and _is_small(b))

@@ -189,6 +189,10 @@ def eigvals(a: Any) -> Any:
     return np.linalg.eigvals(a).astype(np.result_type(a.dtype, np.complex64), copy=False)
 
 
+def slogdet(a: Any) -> Any:
+    return tuple(np.linalg.slogdet(a))
+
+
 def solve(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 

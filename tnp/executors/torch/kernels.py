@@ -457,6 +457,12 @@ cholesky = _raising(torch.linalg.cholesky, "Matrix is not positive definite")
 inv = _raising(torch.linalg.inv, "Singular matrix")
 solve = _raising(torch.linalg.solve, "Singular matrix")
 det = torch.linalg.det
+
+
+def slogdet(a: Tensor) -> tuple[Tensor, ...]:
+    return tuple(torch.linalg.slogdet(a))
+
+
 _eigh = _raising(torch.linalg.eigh, "Eigenvalues did not converge")
 _eig = _raising(torch.linalg.eig, "Eigenvalues did not converge")
 eigvals = _raising(torch.linalg.eigvals, "Eigenvalues did not converge")

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes
 from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import BoundSymbol
-from tnp.transforms.autodiff.linalg import adjoint
 from tnp.transforms.autodiff.reverse import Reverse
 from tnp.transforms.autodiff.rules import of_bound_symbol, rule
 
@@ -42,18 +41,6 @@ def _norm(g: TensorProxy, out: TensorProxy, x: Any, ord: Any = None, axis: Any =
 def _dtype_of_operand(x: TensorProxy, out: TensorProxy) -> Any:
     """The dtype of ``x`` if the norm is computed in it: floating or complex, in the result's precision."""
     return x.dtype if x.dtype.kind in "fc" and dtypes.real_counterpart(x.dtype) is out.dtype else None
-
-
-@rule("numpy.linalg.slogdet")
-def _slogdet(g: Any, out: Any, a: TensorProxy) -> Any:
-    """The logarithm's is ``inv(a)ᴴ``; the sign of a real matrix has none, that of a complex one is left to its parts."""
-    of_sign, of_logarithm = g
-    if not isinstance(a, TensorProxy) or a.dtype.kind not in "fc" or (a.dtype.kind == "c" and of_sign is not None):
-        return NotImplemented
-    if of_logarithm is None:
-        return None
-    scale = clang.convert(clang.expand_dims(of_logarithm, (-1, -2)), a.dtype)
-    return clang.mul(scale, adjoint(prims.inv(a)))
 
 
 _LOG_SUMS = {"logaddexp": clang.exp, "logaddexp2": clang.exp2}

@@ -104,6 +104,18 @@ def _det(g: TensorProxy, out: TensorProxy, a: TensorProxy) -> Any:
     return clang.mul(clang.expand_dims(scale, (-1, -2)), adjoint(prims.inv(a)))
 
 
+@rule(prims.slogdet)
+def _slogdet(g: Any, out: Any, a: TensorProxy) -> Any:
+    """``inv(a)ᴴ`` for the logarithm. The sign of a real matrix has no derivative; that of a complex one turns with the imaginary part
+    of ``tr(inv(a) da)``."""
+    of_sign, of_logarithm = g
+    scale = None if of_logarithm is None else clang.convert(of_logarithm, a.dtype)
+    if of_sign is not None and a.dtype.kind == "c":
+        turned = clang.mul(clang.convert(prims.imag(clang.mul(of_sign, clang.conj(out[0]))), a.dtype), 1j)
+        scale = turned if scale is None else clang.add(scale, turned)
+    return None if scale is None else clang.mul(clang.expand_dims(scale, (-1, -2)), adjoint(prims.inv(a)))
+
+
 def _cofactors(a: TensorProxy) -> TensorProxy:
     """Those of matrices of at most three rows."""
     n = a.shape[-1]

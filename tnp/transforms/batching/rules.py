@@ -95,7 +95,7 @@ def _unfold(walk: Walk, b: BoundSymbol, a: Any, dim: int, size: int, step: int) 
     return Batched(prims.unfold(a.array, dim % b.args[0].ndim + 1, size, step))
 
 
-@batch_rule(prims.clone, prims.real, prims.imag, prims.cholesky, prims.inv, prims.det, prims.frexp)
+@batch_rule(prims.clone, prims.real, prims.imag, prims.cholesky, prims.inv, prims.det, prims.slogdet, prims.frexp)
 def _same(walk: Walk, b: BoundSymbol, a: Any) -> Any:
     found = b.sym(a.array)
     return tuple(map(Batched, found)) if isinstance(found, tuple) else Batched(found)

@@ -58,9 +58,10 @@ def _scipys_eig(
     a: Any, b: Any = None, left: Any = False, right: Any = True, overwrite_a: Any = False, overwrite_b: Any = False,
     check_finite: Any = True, homogeneous_eigvals: Any = False,
 ) -> Any:  # fmt: skip
-    """``scipy.linalg.eig``, whose eigenvalues are always complex; ``NotImplemented`` for a call that is another operation's."""
+    """``scipy.linalg.eig``, whose eigenvalues are always complex; ``NotImplemented`` for a call that is another operation's. It decomposes
+    matrices of single precision as such, and NumPy does not."""
     is_plain = b is None and left is False and right is True and check_finite is True and homogeneous_eigvals is False
-    if not is_plain or type(a) is not TracedArray or a.ndim != 2 or a.dtype.char not in "fd" or a.shape[0] == 0:
+    if not is_plain or type(a) is not TracedArray or a.ndim != 2 or a.dtype.char != "d" or a.shape[0] == 0:
         return NotImplemented
     a = _matrices(a)
     values, vectors = _call(complex_eig, a)

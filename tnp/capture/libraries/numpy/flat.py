@@ -32,6 +32,11 @@ def _is_position(k: Any) -> bool:
     return isinstance(k, (int, np.integer)) or (isinstance(k, np.ndarray) and k.dtype.kind in "iu")
 
 
+def _compared(other: Any) -> Any:
+    """What elements are compared with."""
+    return other._elements() if type(other) is TracedFlat else other
+
+
 class TracedFlat:
     """The flat iterator of an array. What is read is a copy; what is stored goes to the array, repeated as needed."""
 
@@ -87,6 +92,26 @@ class TracedFlat:
 
     def __getitem__(self, key: Any) -> Any:
         return self._elements()[self._key(key)]
+
+    def __eq__(self, other: Any) -> Any:
+        return self._elements() == _compared(other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._elements() != _compared(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._elements() < _compared(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._elements() <= _compared(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._elements() > _compared(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._elements() >= _compared(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Stores as arrays are stored, scalars too; but to one element as Python's ``int()`` has it."""

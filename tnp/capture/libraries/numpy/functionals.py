@@ -183,7 +183,7 @@ def _by_signature(function: Any, args: list[Any], signature: str, otypes: Any) -
         for a, c in zip(arrays, cores)
     ]
     first = _call(function, *(r[0] for r in rows))
-    results = first if type(first) is tuple else (first,)
+    results = tuple(first) if isinstance(first, tuple) else (first,)  # NumPy's functions give named tuples
     if len(results) != len(outs) or any(
         len(_shape_of(x)) != len([n for n in out.split(",") if n]) for x, out in zip(results, outs)
     ):
@@ -200,7 +200,7 @@ def _filled(call: Callable[[Any], Any], first: Sequence[Any], dtypes: list[np.dt
     outs = [_empty((count, *shape), d) for shape, d in zip(shapes, dtypes)]
 
     def store(i: Any, results: Any) -> None:
-        values = results if type(results) is tuple else (results,)
+        values = results if isinstance(results, tuple) else (results,)
         for out, dtype, shape, value in zip(outs, dtypes, shapes, values):
             _check_held(dtype, value, shape)
             out[i] = value

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["call_undefined"]
 
 #: functions whose results depend on values, or that call others that are compiled: their source is traced first
-_FIRST = frozenset((np.polyfit, np.roots, np.trim_zeros))
+_FIRST = frozenset((
+    np.polyfit, np.roots, np.trim_zeros,
+    *(getattr(np.emath, name) for name in ("sqrt", "log", "log2", "log10", "logn", "power", "arccos", "arcsin", "arctanh")),
+))  # fmt: skip
 #: functions that are defined while tracing
 _OWN: dict[Any, Any] = {np.lib.stride_tricks.as_strided: as_strided}
 _DISPATCHED = type(np.sum)

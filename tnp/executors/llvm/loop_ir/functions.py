@@ -101,11 +101,27 @@ class Function:
                     "add", total, self.code.arithmetic("mul", self.size(part), self.size(factor))
                 )
             return total
-        if number.origin is None or number.origin[0] not in _OPERATIONS:
+        if number.origin is None or number.origin[0] not in (*_OPERATIONS, "floor_divide", "remainder"):
             raise Refused(f"the size {number.text} does not follow from the arguments")
         operation, args = number.origin
+        if operation in ("floor_divide", "remainder"):
+            return self._divided(number, *args)
         a, b = map(self.size, args)
         return self.code.op(f"{_OPERATIONS[operation]} i64 {a}, {b}")
+
+    def _divided(self, number: NumberProxy, whole: Any, by: Any) -> str:
+        """A quotient, rounded down, or its remainder. That of a negative ``a`` is ``~(~a // b)``: ``-1 % n``."""
+        low, least = (x if isinstance(x, int) else intervals.linear(x).interval()[0] for x in (whole, by))
+        if least is None or least < 1:
+            raise Refused(f"the size {number.text} is a quotient by what may be negative")
+        assert number.origin is not None
+        code, (a, b), wants_rest = self.code, map(self.size, (whole, by)), number.origin[0] == "remainder"
+        if low is not None and low >= 0:
+            return code.op(f"{'urem' if wants_rest else 'udiv'} i64 {a}, {b}")
+        sign = code.op(f"ashr i64 {a}, 63")
+        quotient = code.op(f"udiv i64 {code.op(f'xor i64 {a}, {sign}')}, {b}")
+        quotient = code.op(f"xor i64 {quotient}, {sign}")
+        return code.op(f"sub i64 {a}, {code.op(f'mul i64 {quotient}, {b}')}") if wants_rest else quotient
 
     def place(self, key: Any) -> str:
         """The address of a word of the context."""
@@ -179,8 +195,7 @@ class Function:
         code.block(done)
 
 
-#: sizes are never negative
-_OPERATIONS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "floor_divide": "udiv", "remainder": "urem"}
+_OPERATIONS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw"}
 
 
 def typical(n: Any) -> int:

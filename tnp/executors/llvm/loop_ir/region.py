@@ -33,8 +33,8 @@ __all__ = ["SymbolicRegion", "interface_of", "is_symbolic", "kind_of", "optimize
 
 _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
-    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get", "nonzero", "matmul", "solve", "inv", "det", "cholesky", "triangular_solve", "require", "searchsorted", "sort",
-    "eig", "eigh", "eigvals", "qr", "svd",
+    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get", "nonzero", "matmul", "solve", "inv", "det", "cholesky", "triangular_solve", "require", "searchsorted", "slice_update", "concatenate", "sort",
+    "eig", "eigh", "eigvals", "qr", "slogdet", "svd",
 )  # fmt: skip
 
 

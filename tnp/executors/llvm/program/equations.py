@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from numpy.linalg import LinAlgError
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Operand, constant
 from tnp.executors.llvm.program.lowering import ZERO, Program
-from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import moved
 
@@ -95,16 +96,18 @@ def _copied(p: Program, a: Array) -> StridedView:
     return made
 
 
-@rule("det")
-def _det(p: Program, out: TensorProxy, a: Array) -> Array:
-    """As NumPy computes it: the sign, and the sum of logarithms."""
+_Made = Callable[[Operand, Operand], Sequence[Operand]]
+
+
+def _of_determinants(p: Program, a: Array, count: int, made: _Made) -> list[Array]:
+    """The ``count`` values that ``made`` makes of each matrix's determinant, given by its sign and the logarithm of its size."""
     _check_is_small(a, "f")
-    made, dtype, code = _copied(p, a), a.dtype, p.code
-    _factor(p, "eliminate", made)
-    diagonal = _diagonal(made)
+    factors, dtype, code = _copied(p, a), a.dtype, p.code
+    _factor(p, "eliminate", factors)
+    diagonal = _diagonal(factors)
     *stack, n = diagonal.shape
 
-    def determinant(at: Sequence[Int]) -> Operand:
+    def values(at: Sequence[Int]) -> Sequence[Operand]:
         sign, logs = p.cell(dtype), p.cell(dtype)
         code.set(sign, constant(1, dtype))
         code.set(logs, constant(0, dtype))
@@ -113,14 +116,31 @@ def _det(p: Program, out: TensorProxy, a: Array) -> Array:
             code.set(sign, code.apply("mul", [code.get(sign), _of(p, "sign", x, dtype)], dtype, dtype))
             log = _of(p, "log", _of(p, "abs", x, dtype), dtype)
             code.set(logs, code.apply("add", [code.get(logs), log], dtype, dtype))
-        return code.apply("mul", [code.get(sign), _of(p, "exp", code.get(logs), dtype)], dtype, dtype)
+        return made(code.get(sign), code.get(logs))
 
     if not stack:
-        return Scalar(determinant(()), dtype)
-    found = p.temporary(stack, dtype)
+        return [Scalar(x, dtype) for x in values(())]
+    found = [p.temporary(stack, dtype) for _ in range(count)]
     with p.loops(stack) as at:
-        p.store(found, at, determinant(at))
-    return found
+        for array, x in zip(found, values(at), strict=True):
+            p.store(array, at, x)
+    return [*found]
+
+
+@rule("det")
+def _det(p: Program, out: TensorProxy, a: Array) -> Array:
+    """As NumPy computes it."""
+
+    def determinant(sign: Operand, logarithm: Operand) -> list[Operand]:
+        return [p.code.apply("mul", [sign, _of(p, "exp", logarithm, a.dtype)], a.dtype, a.dtype)]
+
+    return _of_determinants(p, a, 1, determinant)[0]
+
+
+@step("slogdet")
+def _slogdet(p: Program, b: BoundSymbol) -> None:
+    for output, value in zip(b.output, _of_determinants(p, p.resolve(b.args[0]), 2, lambda *both: both), strict=True):
+        p.bind(output, value)
 
 
 def _of(p: Program, name: str, x: Operand, dtype: DType) -> Operand:

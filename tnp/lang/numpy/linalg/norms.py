@@ -171,10 +171,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 # Determinants, ranks, condition numbers
 
 
-def _diagonals(a: TensorProxy) -> TensorProxy:
-    return prims.diagonal(a, 0, a.ndim - 2, a.ndim - 1)
-
-
 @npsymbol("linalg.det")
 def det(a: Any) -> TensorProxy:
     """The determinant of each matrix."""
@@ -184,12 +180,7 @@ def det(a: Any) -> TensorProxy:
 @npsymbol("linalg.slogdet")
 def slogdet(a: Any) -> Any:
     """The sign of the determinant and the logarithm of its magnitude, which does not overflow."""
-    q, r = prims.qr(square_matrices(a))
-    factors = _diagonals(r)
-    logarithm = prims.sum(clang.log(clang.abs(factors)), (factors.ndim - 1,))
-    # The determinant of q has magnitude 1 up to rounding; what is left of it is its sign.
-    sign = clang.mul(clang.sign(prims.det(q)), prims.prod(clang.sign(factors), (factors.ndim - 1,)))
-    return SlogdetResult(sign, logarithm)
+    return SlogdetResult(*prims.slogdet(square_matrices(a)))
 
 
 @npsymbol("linalg.matrix_rank", tags=MAY_RAISE)

@@ -34,6 +34,7 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
+from tnp.core.prims.control_flow import START_OVER
 from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
@@ -148,8 +149,12 @@ class EagerCalls:
         try:
             entry = self.entry_for(form, values)
         except Exception:  # its guards read what the program has written
-            raise error from None
+            entry = None
         if entry is None or entry.eager_reason is not None or not entry.traces:
+            if type(error) is AssertionError and error.args == (
+                START_OVER,
+            ):  # its program is not kept, and did nothing yet
+                return form.apply(self.__tnp_function__, values)
             raise error
         trace = entry.traces[0]
         if entry.training is not None or acts_on_the_outside(trace, warnings=not trace.catches):

@@ -349,3 +349,28 @@ def test_calls_of_several_kinds_are_told_apart_by_guards(monkeypatch):
         valid = [way._is_for((x,)) for x in kinds]
         assert valid == [entry.prologue.first_failure((x,)) is None for x in kinds]
         assert sum(valid) == 1
+
+
+def writes_and_may_raise(x):
+    x += 1
+    if x.min() <= -1:
+        raise ValueError(f"{x.min()} is too low")
+    x[0] = 7
+    return x
+
+
+def test_an_error_of_a_call_that_ran_eagerly_is_its_own(monkeypatch):
+    """Such a call has written to its arguments, so it does not run again."""
+    monkeypatch.setenv("TNP_CHECK", "0")
+    jitted = tnp.jit(writes_and_may_raise)
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        x = rng.standard_normal(60 + k % 3)
+        mine, found = x.copy(), []
+        for function, array in ((writes_and_may_raise, x), (jitted, mine)):
+            try:
+                found.append(repr(function(array)))
+            except ValueError as error:
+                found.append(repr(error))
+        assert found[0] == found[1]
+        np.testing.assert_array_equal(mine, x)

@@ -144,7 +144,8 @@ class EagerCalls:
         own error, from the user's line; if it does not, the program catches errors, or the error was tnp's."""
         if isinstance(error, LateGuardFailed):
             return self._start_over(form, values, error)
-        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
+        ran_eagerly = passed_through((form.apply, self.__tnp_function__), error)
+        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or ran_eagerly:
             raise error
         try:
             entry = self.entry_for(form, values)

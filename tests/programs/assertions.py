@@ -23,7 +23,7 @@ def in_a_loop(x, c):
 
 def behind_a_store(x, c):
     x += 1
-    assert x.min() > -1.5, "low: {:g}".format(x.min())
+    assert x.min() > -1.5, f"low: {x.min():g}"
     x[0] = c
     return x
 

@@ -7,6 +7,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import outcome
+from tests.programs.assertions import WITH_MESSAGES
 from tnp.testing import assert_same
 
 
@@ -126,3 +127,23 @@ def test_one_program_for_all_values_that_raise_nothing(f):
         jitted(np.random.default_rng(k).random(40) + 0.01 * k, Limits(-0.2))
     assert tnp.cache_info(jitted).misses == 1
     assert "for the value" not in str(tnp.explain(jitted))
+
+
+@pytest.mark.parametrize("f", WITH_MESSAGES, ids=lambda f: f.__name__)
+def test_messages_of_assertions_are_made_where_they_fail(f):
+    jitted, failed = tnp.jit(f), 0
+    rng = np.random.default_rng(0)
+    for k in range(40):
+        x, c = rng.standard_normal(60 + k % 3), rng.random()
+        found = []
+        for function, array in ((f, x), (jitted, mine := x.copy())):
+            try:
+                found.append(function(array, c))
+            except (AssertionError, ZeroDivisionError) as error:
+                found.append(repr(error))
+        failed += isinstance(found[0], str)
+        assert_same(found[1], found[0], rtol=1e-12)
+        np.testing.assert_array_equal(mine, x)
+    assert failed
+    assert tnp.cache_info(jitted).misses <= 3
+    assert "Python runs" not in str(tnp.explain(jitted))

@@ -1,6 +1,7 @@
 """What a function reads and changes beside its arguments: globals, modules, classes, generators, the world outside."""
 
 import collections
+import contextlib
 import datetime
 import gc
 import io
@@ -411,6 +412,42 @@ def test_a_bare_except_does_not_swallow_the_tracer_s_own():
     np.testing.assert_array_equal(g(-np.ones(3)), np.ones(3))
     with not_compiled_whole("after a value"):
         np.testing.assert_array_equal(g(np.ones(3)), np.ones(3))
+
+
+def in_a_bare_try(x, t):
+    places, found = np.where(x > t)[0], []
+    for i in range(len(places) - 1):
+        try:
+            found.append(places[i] + 1)
+        except:  # noqa: E722 — what is tested
+            pass
+    return found
+
+
+def in_a_try_for_base_exceptions(x, t):
+    places, found = np.where(x > t)[0], []
+    for i in range(len(places) - 1):
+        try:
+            found.append(places[i] + 1)
+        except (ValueError, BaseException):
+            pass
+    return found
+
+
+def in_a_block_that_suppresses_all(x, t):
+    places, found = np.where(x > t)[0], []
+    for i in range(len(places) - 1):
+        with contextlib.suppress(BaseException):
+            found.append(places[i] + 1)
+    return found
+
+
+@pytest.mark.parametrize("f", [in_a_bare_try, in_a_try_for_base_exceptions, in_a_block_that_suppresses_all])
+def test_what_catches_all_catches_no_request_to_trace_a_loop_again(f):
+    g = tnp.jit(f)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal(30 + seed)
+        assert_same(g(x, 0.5), f(x, 0.5))
 
 
 def test_a_numpy_integer_as_a_shape():

@@ -178,3 +178,27 @@ def test_values_that_are_rounded_otherwise(monkeypatch):
         np.testing.assert_array_equal(value, x + 1)
     assert "starts over" not in tnp.explain(jitted)
     assert tnp.cache_info(jitted).size == 1
+
+
+def narrowest(x, part=0.95):
+    s = np.sort(x)
+    k = np.ceil(part * len(s)).astype("int")
+    widths = [0] * (len(s) - k)
+    for i in np.arange(0, len(s) - k):
+        widths[i] = s[i + k] - s[i]
+    return s[widths.index(np.min(widths))], s[widths.index(np.min(widths)) + k]
+
+
+@pytest.mark.parametrize(("before", "long"), [(20, 30), (0, 30), (4, 0)])
+def test_a_call_that_starts_over_raises_the_program_s_own_error(before, long):
+    jitted = tnp.jit(narrowest)
+    rng = np.random.default_rng(0)
+    for n in [(64, 150)[k % 2] for k in range(before)] + [500] * long:
+        x = rng.standard_normal(n)
+        assert jitted(x) == narrowest(x)
+    x = rng.standard_normal(64)
+    x[32] = np.nan
+    for _ in range(3):
+        with pytest.raises(ValueError, match="not in list") as found:
+            jitted(x)
+        assert found.value.__context__ is None

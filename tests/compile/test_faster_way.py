@@ -1,6 +1,7 @@
 """Calls run in the way that takes less time."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import tnp
 from tnp.capture.guards.prologue import MISS
 from tnp.compile import faster_way
+from tnp.compile.cache_entry import eager_ways
 from tnp.compile.faster_way import WATCHED, FasterWay, FasterWayOfAModule, GuardedWay
 from tnp.testing import assert_same
 
@@ -374,3 +376,64 @@ def test_calls_of_several_kinds_are_told_apart_by_guards(monkeypatch):
         valid = [way._is_for((x,)) for x in kinds]
         assert valid == [entry.prologue.first_failure((x,)) is None for x in kinds]
         assert sum(valid) == 1
+
+
+def writes_and_may_raise(x):
+    x += 1
+    if x.min() <= -1:
+        raise ValueError(f"{x.min()} is too low")
+    x[0] = 7
+    return x
+
+
+def test_an_error_of_a_call_that_ran_eagerly_is_its_own(monkeypatch):
+    """Such a call has written to its arguments, so it does not run again."""
+    monkeypatch.setenv("TNP_CHECK", "0")
+    jitted = tnp.jit(writes_and_may_raise)
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        x = rng.standard_normal(60 + k % 3)
+        mine, found = x.copy(), []
+        for function, array in ((writes_and_may_raise, x), (jitted, mine)):
+            try:
+                found.append(repr(function(array)))
+            except ValueError as error:
+                found.append(repr(error))
+        assert found[0] == found[1]
+        np.testing.assert_array_equal(mine, x)
+
+
+#: what calls of one form have
+FORM = SimpleNamespace(last_resort=None)
+
+
+def test_a_program_for_one_size_that_few_calls_come_to_keeps_no_guards_alive():
+    """Calls of all other sizes take less time eagerly."""
+    entries = []
+    for is_for_any_size, is_eager, is_measured in ((False, False, False), (True, True, True)):
+        way = GuardedWay(None, None, lambda: None, lambda: None, behind_guards=lambda f: f, too_long=lambda: 1.0)
+        way.is_eager, way.is_measured = is_eager, is_measured
+        entries.append(SimpleNamespace(form=FORM, way=way, run=None, points=None, is_for_any_size=is_for_any_size))
+    assert eager_ways(FORM, entries) == [entries[1].way]
+    entries[0].way.is_measured = True
+    assert eager_ways(FORM, entries) == []
+
+
+def test_a_way_that_too_few_calls_come_to_is_not_measured(clock):
+    calls = []
+
+    def timed(name, seconds):
+        def run(size):
+            calls.append(name)
+            clock.now += seconds
+            return MISS if size == 0 else name
+
+        return run
+
+    way = GuardedWay(
+        timed("compiled", 2.0), timed("eager", 1.0), lambda: None, lambda: calls.append("chosen"),
+        behind_guards=lambda f: f, too_long=lambda: 10.0,
+    )  # fmt: skip
+    for _ in range(faster_way.WARM + faster_way.MISSES):
+        way(0)
+    assert not way.is_eager and not way.is_measured and calls[-1] == "chosen"

@@ -135,8 +135,11 @@ def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callabl
 
 
 def eager_ways(form: CallSignature, entries: Iterable[CacheEntry]) -> list[FasterWay]:
-    """What runs calls of a form, if all of them take less time eagerly; else nothing."""
+    """What runs calls of a form, if all of them take less time eagerly; else nothing. Programs for one size that too few calls come to
+    for their time to be known do not count beside programs for any size."""
     mine = [e for e in entries if e.form is form]
+    if any(e.is_for_any_size and e.way is not None and e.way.is_eager for e in mine):
+        mine = [e for e in mine if e.is_for_any_size or e.way is None or e.way.is_measured or e.way.is_eager]
     last = [] if form.last_resort is None else [form.last_resort]
     of_parts = [e.way for e in mine if e.points is not None and e.way is not None]
     eager = [w for w in of_parts if w.is_eager]  # the parts are the same for all calls

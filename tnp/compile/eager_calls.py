@@ -35,6 +35,7 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
+from tnp.core.prims.control_flow import START_OVER
 from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
@@ -144,13 +145,18 @@ class EagerCalls:
         own error, from the user's line; if it does not, the program catches errors, or the error was tnp's."""
         if isinstance(error, LateGuardFailed):
             return self._start_over(form, values, error)
-        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or passed_through(form.apply, error):
+        ran_eagerly = passed_through((form.apply, self.__tnp_function__), error)
+        if passed_on(error) or not self.runs_eagerly or self._found_nans(error) or ran_eagerly:
             raise error
         try:
             entry = self.entry_for(form, values)
         except Exception:  # its guards read what the program has written
-            raise error from None
+            entry = None
         if entry is None or entry.eager_reason is not None or not entry.traces:
+            if type(error) is AssertionError and error.args == (
+                START_OVER,
+            ):  # its program is not kept, and did nothing yet
+                return form.apply(self.__tnp_function__, values)
             raise error
         trace = entry.traces[0]
         if entry.training is not None or acts_on_the_outside(trace, warnings=not trace.catches):

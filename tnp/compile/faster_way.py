@@ -104,6 +104,8 @@ class FasterWay:
         self._compiled, self._eagerly, self._state, self._tolerance = compiled, eagerly, state, tolerance
         self._chosen = chosen
         self.is_eager = False
+        #: whether it was found out which way takes less time
+        self.is_measured = False
         self._start_over()
         self._flips = 0
 
@@ -117,6 +119,7 @@ class FasterWay:
         #: what an eager call takes at most, once they are
         self._limit = math.inf
         self._slow = self._misses = 0
+        self.is_measured = False
         self._choose(False)
 
     def _choose(self, is_eager: bool) -> None:
@@ -179,6 +182,7 @@ class FasterWay:
 
     def _compile_for_good(self) -> None:
         self._left = -1
+        self.is_measured = True
         self._choose(False)
 
     def _is_timed_anew(self) -> bool:
@@ -241,6 +245,8 @@ class FasterWay:
         self._misses += 1
         if self._misses == MISSES:
             self._compile_for_good()
+            self.is_measured = False
+            self._chosen()
         return MISS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -63,13 +63,14 @@ def passed_on(error: Exception) -> bool:
     return no_memory or isinstance(error, _OWN_WORDS) or signals.of_handler(error) is not None
 
 
-def passed_through(function: Any, error: Exception) -> bool:
-    """Whether an error was raised while ``function`` ran: of a call that ran eagerly, it is the program's own.
+def passed_through(functions: Iterable[Any], error: Exception) -> bool:
+    """Whether an error was raised while one of ``functions`` ran: of a call that ran eagerly, it is the program's own.
 
     What the call wrote before may make its arguments those of another program.
     """
+    codes = {id(code) for f in functions if (code := getattr(f, "__code__", None)) is not None}
     at = error.__traceback__
-    while at is not None and at.tb_frame.f_code is not function.__code__:
+    while at is not None and id(at.tb_frame.f_code) not in codes:
         at = at.tb_next
     return at is not None
 

@@ -55,6 +55,10 @@ class Family:
     rounds: bool = False
 
 
+#: what a program gives that finds another value than the one that it is for
+ANOTHER = object()
+
+
 class ValueGuard:
     """A value guard; ``compute`` returns the value for the arguments of a call, or ``MISS``."""
 
@@ -101,11 +105,8 @@ class ValueGuard:
         if value is MISS:
             return MISS
         for entry in self.programs_for(value):
-            try:
-                result = entry.run(*values)
-            except AssertionError as error:
-                if not entry.checks_values or error.args != (START_OVER,):
-                    raise
+            result = self._unless_another(entry, values)
+            if result is ANOTHER:
                 self._forget(entry)
                 return family.run_function(*values)
             if result is not MISS:
@@ -115,13 +116,20 @@ class ValueGuard:
                 return result
         return MISS if family.count < family.limit else self._eagerly(values)
 
-    def _as_expected(self, program: CacheEntry, values: tuple[Any, ...]) -> Any:
-        """What the program gives that calls came to so far; ``MISS`` if a value is another this time."""
+    def _unless_another(self, program: CacheEntry, values: tuple[Any, ...]) -> Any:
+        """What a program gives; ``ANOTHER`` if it checks the values that it is for, and finds another."""
         try:
             return program.run(*values)
         except AssertionError as error:
-            if error.args != (START_OVER,):
+            if not program.checks_values or error.args != (START_OVER,):
                 raise
+        return ANOTHER
+
+    def _as_expected(self, program: CacheEntry, values: tuple[Any, ...]) -> Any:
+        """What the program gives that calls came to so far; ``MISS`` if a value is another this time."""
+        result = self._unless_another(program, values)
+        if result is not ANOTHER:
+            return result
         self.family.expected.was_another()
         return MISS
 

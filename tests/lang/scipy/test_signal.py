@@ -96,6 +96,22 @@ def test_savgol_filter(window, mode):
     assert_same(tnp.jit(g)(X.astype("f4")), g(X.astype("f4")), rtol=1e-5)
 
 
+@pytest.mark.parametrize("at", [0, 4, 5, 20, 25, 29])
+def test_savgol_filter_of_numbers_that_are_not_finite(at):
+    """At the edges SciPy fits polynomials, which takes finite numbers."""
+    f = lambda x, mode: signal.savgol_filter(x, 5, 2, mode=mode)  # noqa: E731
+    jitted = tnp.jit(f)
+    for bad in (np.nan, np.inf):
+        x = np.arange(30.0) ** 2
+        x[at] = bad
+        if 5 <= at < 25:
+            assert_same(jitted(x, "interp"), f(x, "interp"), rtol=1e-12)
+        else:
+            with pytest.raises(ValueError, match="must not contain infs or NaNs"):
+                jitted(x, "interp")
+        assert np.isnan(jitted(x, "mirror")).any() or bad == np.inf
+
+
 def test_trends_and_analytic_signals():
     def f(x, plane):
         return (

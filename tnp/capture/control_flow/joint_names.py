@@ -7,16 +7,19 @@ the beginning of an iteration, and behind a loop that may be left early or have 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tnp.capture import active
+from tnp.capture.control_flow.carried_views import CarriedViews
+from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.maybe_unbound import split
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.speculation.regions import Variables
+from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import is_same_array
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
 from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.core.proxies import NumberProxy
 
 __all__ = ["JointNames"]
 
@@ -30,9 +33,10 @@ class JointNames:
         self._same: set[str] = set()
         #: the memory of the arrays with which an iteration begins
         self._begins: list[Storage] = []
+        self._views = CarriedViews()
 
     def __len__(self) -> int:
-        return len(self._others)
+        return len(self._others) + len(self._views)
 
     def find(self, arrays: Mapping[str, TracedArray]) -> bool:
         """Whether some of the arrays that variables are bound to may be one. Those that may get a copy are noted."""
@@ -54,8 +58,9 @@ class JointNames:
         """Whether the iteration made an array: it is none of those with which it began, and no branch chose among these."""
         return not any(s is x for s in (array.storage, *array.storage.maybe_shared) for x in self._begins)
 
-    def begin(self, entries: Mapping[str, Any]) -> None:
-        """Notes the arrays that variables are bound to when an iteration begins."""
+    def begin(self, entries: Mapping[str, Any], index: NumberProxy) -> None:
+        """Notes the arrays that variables are bound to when an iteration begins, at that position."""
+        self._views.begin(entries, index)
         self._begins = [x.storage for v in entries.values() if type(x := split(v)[0]) is TracedArray]
         self.mark(entries)
 
@@ -67,15 +72,29 @@ class JointNames:
                 mark_shared(one.storage, two.storage)
                 active.current().choices.add_joint(one.storage, two.storage)
 
-    def settle(self, variables: Variables, *, is_certain: bool) -> None:
-        """Binds the variables as a loop leaves them; ``is_certain``: it ends with a whole iteration."""
+    def settle(self, variables: Variables, iterations: Iterations | None) -> None:
+        """Binds the variables as a loop leaves them. It ends with a whole iteration if there are ``iterations``."""
+        is_certain = iterations is not None
+        if iterations is not None:
+            self._views.settle(variables, iterations)
         for name in self._same if is_certain else ():
             variables[name] = variables[self._others[name]]
         if not is_certain or len(self._same) < len(self._others):
             self.mark(variables)
 
-    def copy(self, variables: Variables) -> dict[str, Any]:
-        """Binds each variable to a copy, and gives the arrays before."""
+    def copy(
+        self,
+        variables: Variables,
+        entries: Mapping[str, Any],
+        region: Region,
+        loose: Collection[str],
+        *,
+        is_certain: bool,
+    ) -> dict[str, Any]:
+        """Binds each variable to a copy, and gives the arrays before, but for views of what is outside of the loop. ``is_certain``:
+        this ends with a whole iteration."""
+        if is_certain:
+            self._views.copy(variables, entries, region, loose)
         before = {n: v for n in self._others if type(v := variables[n]) is TracedArray and not v.scalar}
         now = {n: variables[other] for n, other in self._others.items()}
         self._same = {n for n, v in before.items() if type(now[n]) is TracedArray and is_same_array(v, now[n])}

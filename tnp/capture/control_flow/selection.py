@@ -345,6 +345,8 @@ class ControlFlow:
     def assert_(self, test: Any, message: Any = None) -> None:
         """``assert test, message()``."""
         if is_unknown(test):
+            if message is not None and not _is_constant(message) and _demands(test, True):
+                return  # where it fails, eager makes the message
             said = () if message is None else (message(),)
             if any(type(x) not in (str, int, float, bool, type(None)) for x in said):
                 raise NeedsEager("it asserts with a message that is not a text")
@@ -357,6 +359,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
     "Is": is_, "IsNot": is_not, "In": is_item, "NotIn": ControlFlow.not_in,
 }  # fmt: skip
+
+
+def _is_constant(message: Any) -> bool:
+    """Whether a function without parameters reads nothing."""
+    code = message.__code__
+    return not (code.co_names or code.co_freevars)
 
 
 def _demands(test: Any, wanted: bool) -> bool:

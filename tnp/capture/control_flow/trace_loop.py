@@ -308,7 +308,7 @@ class Loop(Trial):
         for name in self.owned:
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
-        self.joint.begin(entries)
+        self.joint.begin(entries, index)
         for name, handle in entries.items():
             flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
@@ -458,7 +458,8 @@ class Loop(Trial):
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, TracedArray | None], dict[str, TracedArray | None]]:
         """What variables that changed are at the end of an iteration: values, the arrays among them, and these before some were copied."""
-        copied = self.joint.copy(self.variables)
+        is_certain = self.iterations is not None and self.iterations.known and not self.lifts
+        copied = self.joint.copy(self.variables, entries, region, self.loose, is_certain=is_certain)
         results: dict[str, Any] = {}
         handles: dict[str, TracedArray | None] = {}
         known = len(self.loose)
@@ -590,7 +591,7 @@ class Loop(Trial):
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage, is_chosen=True)
-        self.joint.settle(self.variables, is_certain=surely_ran and not leaves)
+        self.joint.settle(self.variables, self.iterations if surely_ran and not leaves else None)
         self.commit(written)
         renew(self.names, self.variables)
         if not told:

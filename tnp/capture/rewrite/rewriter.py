@@ -340,6 +340,10 @@ class _Rewriter(Transformer):
             handler.body = self._caught(handler.body, is_read)
         if goes_on and node.orelse:
             node.orelse = self._caught(node.orelse, is_read)
+        if isinstance(node, ast.Try) and any(map(_catches_all, node.handlers)):
+            first = node.handlers[0]
+            own = ast.ExceptHandler(self._hook("own_signals", first), None, [ast.copy_location(ast.Raise(), first)])
+            node.handlers.insert(0, ast.copy_location(own, first))
         return node
 
     def _caught(self, body: list[ast.stmt], is_read: bool) -> list[ast.stmt]:
@@ -413,6 +417,12 @@ class _Rewriter(Transformer):
 _CHANGING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 #: decorators and bases that read nothing but the class
 _NAMES_OF_CLASSES = frozenset(("dataclass", "dataclasses", "NamedTuple", "Enum", "enum", "typing", "Any"))
+
+
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler may catch what is no ``Exception``."""
+    kinds = [] if handler.type is None else [n.id for n in walk([handler.type]) if isinstance(n, ast.Name)]
+    return handler.type is None or "BaseException" in kinds
 
 
 def _at_class_level(node: ast.ClassDef) -> Iterator[ast.AST]:

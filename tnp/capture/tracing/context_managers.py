@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
+from tnp.capture.speculation.regions import Retrace
 from tnp.core.errors import NeedsEager, is_internal
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["MayCatch"]
+__all__ = ["MayCatch", "own_signals"]
 
 _CAPTURE = Path(__file__).parents[1]
 
@@ -36,7 +37,12 @@ class MayCatch:
         tracer = active.current()
         tracer.catching -= 1
         _note_caught(tracer, error, self.is_read)
-        return self.inner.__exit__(kind, error, traceback)
+        return self.inner.__exit__(kind, error, traceback) and not isinstance(error, own_signals())
+
+
+def own_signals() -> tuple[type[BaseException], ...]:
+    """What is raised while tracing and is no error of the program: handlers of everything leave it alone."""
+    return NeedsEager, Retrace
 
 
 def _note_caught(tracer: Tracer, error: BaseException | None, is_read: bool) -> None:

@@ -58,7 +58,7 @@ from tnp.capture.rewrite.code_origin import (
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
-from tnp.capture.tracing.context_managers import MayCatch
+from tnp.capture.tracing.context_managers import MayCatch, own_signals
 from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
@@ -104,6 +104,8 @@ class Runtime(ControlFlow):
     def may_catch(self, is_read: bool) -> MayCatch:
         """Stands around the body of a ``try``; ``is_read`` says whether a handler reads the error."""
         return MayCatch(_NOTHING, is_read)
+
+    own_signals = staticmethod(own_signals)
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""

@@ -22,6 +22,7 @@ from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, promote
 from tnp.lang.numpy.registry import by_id, language
 from tnp.lang.scipy import ndimage
+from tnp.lang.scipy.linalg.operands import finite
 from tnp.lang.scipy.registry import by_dry_run, scipycall, scipysymbol
 
 __all__: list[str] = []
@@ -285,7 +286,7 @@ def savgol_filter(
     half = window // 2
     moved = clang.moveaxis(x, (d,), (0,))
     ends = [
-        _by_matrix(rows, clang.slice_dim(moved, at, at + window, dim=0))
+        _by_matrix(rows, finite(clang.slice_dim(moved, at, at + window, dim=0), check_finite=True))
         for rows, at in ((edges[:half], 0), (edges[window - half :], n - window))
     ]
     inner = clang.slice_dim(clang.moveaxis(smooth, (d,), (0,)), half, n - half, dim=0)

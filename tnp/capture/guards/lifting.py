@@ -165,8 +165,8 @@ class Inputs:
         known = self.known_object(value, source)
         if known is None:
             self.guard_type(value, source)
-            reader = LocalReader(self) if type(value) is threading.local else reader_of(value, source, self)
-            known = Foreign(value, source, reader)
+            is_local = type(value) is threading.local
+            known = Foreign(value, source, LocalReader(self) if is_local else reader_of(value, source, self))
             self._by_identity[id(value)] = (value, known, source.expression)
         return known
 
@@ -359,13 +359,10 @@ class Inputs:
 
     def lift_container(self, value: Any, source: Source) -> Any:
         fetched, is_tuple = source.expression, isinstance(value, tuple)
-        before, known = (
-            self.scalars.get(fetched, (None, None)) if is_tuple else (value, self.known_object(value, source))
-        )
-        if known is not None and before is value:
-            return known
-        source = self.prologue.let(source)
-        e = source.expression
+        known = self.scalars.get(fetched) if is_tuple else (value, self.known_object(value, source))
+        if known is not None and known[0] is value and known[1] is not None:
+            return known[1]
+        e = (source := self.prologue.let(source)).expression
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
             varying = self.prologue.varying

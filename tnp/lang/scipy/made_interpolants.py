@@ -39,7 +39,11 @@ def parameters(
 ) -> tuple[tuple[Any, Any], dict[str, Any]] | None:
     """The two arrays and the options of a construction; ``None`` for another call."""
     places = CLASSES[name]
-    if len(args) > len(places) or kwargs.keys() - {*places, *BY_NAME.get(name, ())} or kwargs.keys() & {*places[: len(args)]}:
+    if (
+        len(args) > len(places)
+        or kwargs.keys() - {*places, *BY_NAME.get(name, ())}
+        or kwargs.keys() & {*places[: len(args)]}
+    ):
         return None
     options = {**dict(zip(places, args)), **kwargs}
     if not {"x", "y"} <= options.keys():
@@ -132,7 +136,9 @@ def native_state(
     axis %= y.ndim
     n = _shape(x)[0]
     _require(sizes.equal(n, _shape(y)[axis]) is True, "of arrays of other lengths")
-    _require(symbols.is_symbol(n) or (type(n) is int and n > 1), "of one point, or of a number of points that is not known")
+    _require(
+        symbols.is_symbol(n) or (type(n) is int and n > 1), "of one point, or of a number of points that is not known"
+    )
     if options.get("assume_sorted", False):
         _require(options.get("copy", True) is True, "of arrays that may be written later")
         x = record(lnp.copy, (x,), {})
@@ -188,7 +194,7 @@ def _filling(record: Callable[..., Any], value: Any, shape: Sequence[Any]) -> An
         return a
     wanted = tuple(shape) or (1,)
     fits = a.ndim <= len(wanted) and all(
-        type(d) is int and d == 1 or d == w for d, w in zip(reversed(a.shape), reversed(wanted))
+        (type(d) is int and d == 1) or d == w for d, w in zip(reversed(a.shape), reversed(wanted))
     )
     _require(fits, "with fill values of another shape")
     return record(lnp.reshape, (record(lnp.broadcast_to, (a, wanted), {}), (-1,)), {})

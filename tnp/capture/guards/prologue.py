@@ -196,6 +196,8 @@ class Prologue:
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()
         self._lets = 0
+        #: the local names of what is computed of numbers, by its text
+        self._computed: dict[str, str] = {}
         #: of arrays, by expression, the guards that say what it is, and what that is in short
         self._arrays: dict[str, tuple[list[str], ArrayKind]] = {}
         #: arrays of another library that are looked at together: by expression their values and their guards; and what makes
@@ -210,7 +212,7 @@ class Prologue:
         made = Prologue(self.parameters)
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
-        made._arrays = dict(self._arrays)
+        made._arrays, made._computed = dict(self._arrays), dict(self._computed)
         made.relations, made.varying = self.relations, self.varying
         made.moves_arrays, made.may_catch, made.may_leave = self.moves_arrays, self.may_catch, self.may_leave
         return made
@@ -311,6 +313,13 @@ class Prologue:
         self._lets += 1
         self.steps.append((name, source.expression))
         return Source(name, source.description)
+
+    def let_once(self, source: Source) -> Source:
+        """The same for what is computed of numbers: the same text is the same value."""
+        known = self._computed.get(source.expression)
+        if known is None:
+            known = self._computed[source.expression] = self.let(source).expression
+        return Source(known, source.description)
 
     def let_be(self, name: str, expression: str) -> None:
         """Has another expression make what a local name stands for."""

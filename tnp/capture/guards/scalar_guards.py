@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -18,6 +19,11 @@ from tnp.core.trace import Trace
 
 __all__ = ["guard_numbers"]
 
+#: functions of Python numbers that are operators: a call takes longer
+_INFIX = {
+    operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
+    operator.add: "+", operator.sub: "-", operator.mul: "*",
+}  # fmt: skip
 #: how many operations deep a message describes how a number is computed
 DESCRIBED = 6
 
@@ -79,9 +85,12 @@ class _Origins:
             if b is not None:
                 function = _number_function(b)
                 assert function is not None
-                name = self.inputs.prologue.constant(function, "number")
-                text = f"{name}({', '.join(map(self._written, b.args))})"
-                self.expressions[x.name] = self.inputs.prologue.let(Source(text, x.name)).expression
+                written = [self._written(a) for a in b.args]
+                if function in _INFIX and len(written) == 2:
+                    text = f"({written[0]} {_INFIX[function]} {written[1]})"
+                else:
+                    text = f"{self.inputs.prologue.constant(function, 'number')}({', '.join(written)})"
+                self.expressions[x.name] = self.inputs.prologue.let_once(Source(text, x.name)).expression
         return self.expressions[number.name]
 
     def _is_unwritten(self, x: Any) -> bool:

@@ -141,7 +141,7 @@ class Reachable:
         return any(not _same(*_without(others.get(id(x)), now, before)) for x, now, before in now_and_before)
 
     def replaced_items(self, but: Iterable[Attribute] = ()) -> list[Item] | None:
-        """The items of lists and dicts in whose place others were put, if nothing else was changed but those and ``but``; or else ``None``."""
+        """The items of lists and dicts that were replaced; ``None`` if something else was changed, too, except ``but``."""
         items: list[Item] = []
         for now, before in self.found:
             if _same(now, before):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
 
 
-#: items of lists and dicts that a loop or a branch carries as variables, at most, and of which types they are
+#: how many items of lists and dicts a loop or a branch carries as variables at most, and their types
 MOST_ITEMS = 64
 _CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex)
 
@@ -253,7 +253,7 @@ class Region:
         return self.contents.changed(self.variables.attributes.values()) or self._changes_lifted()
 
     def carries_items(self) -> bool:
-        """Whether all that it has changed of lists and dicts are items that can be variables. They are from the next attempt on."""
+        """Whether it has changed lists and dicts only by replacing items that can be variables. From the next attempt on they are."""
         carried = list(self.variables.attributes.values())
         found = None if self._changes_lifted() else self.contents.replaced_items(carried)
         if not found or len(found) > MOST_ITEMS:

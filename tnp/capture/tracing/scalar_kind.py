@@ -281,7 +281,8 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
 
 
 def _is_mostly_alike(method: str, args: tuple[Any, ...]) -> bool:
-    """Whether an operator gives the same value for both kinds, but for what a float raises: of zero divisors, and squares that are too large."""
+    """Whether an operator gives the same value for both kinds, except where a float raises: for zero divisors, and for powers that are too
+    large."""
     if not all(
         a.kinds == (np.float64, float) if type(a) is TracedEither else _kinds_of(a)[1] is float for a in args[:1]
     ):
@@ -293,7 +294,7 @@ def _is_mostly_alike(method: str, args: tuple[Any, ...]) -> bool:
 
 
 def _regular(method: str, a: Any, b: Any) -> Any:
-    """``a`` and ``b`` operated on. Where a float would raise, the program raises, and the call runs eagerly."""
+    """The operator's value for ``a`` and ``b``. Where a float would raise, the program raises, and the call runs eagerly."""
     tracer = active.current()
     tracer.expects_no_error()
     if method == "div":

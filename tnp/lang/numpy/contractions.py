@@ -374,7 +374,7 @@ class _Term:
         return _Term(array, labels)
 
     def without_ones(self, lengths: dict[Label, sizes.Dim]) -> _Term:
-        """Without dimensions of 1 that broadcast against another operand's. Of such as may be 1 when the program runs, the others' lengths."""
+        """Without dimensions of 1 that broadcast against another operand's. One that may be 1 when the program runs gets the other's length."""
         gone = [
             d for d, label in enumerate(self.labels) if not _is_one(lengths[label]) and _is_one(self.array.shape[d])
         ]
@@ -403,7 +403,7 @@ def _is_one(n: sizes.Dim) -> bool:
 
 
 def _may_broadcast(a: sizes.Dim, b: sizes.Dim) -> bool:
-    """Whether two lengths are equal, or one of them is 1, only as the program may find when it runs."""
+    """Whether only the running program knows if two lengths are equal, or if one of them is 1."""
     return sizes.equal(a, b) is not True and not sizes.is_decided((a, b))
 
 

@@ -164,7 +164,7 @@ def native_state(
 
 
 def _outside(record: Callable[..., Any], options: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    """The part of the state that says what points outside are given."""
+    """The part of the state that says what values points outside get."""
     fill, kind = options.get("fill_value", np.nan), state["kind"]
     raises = options.get("bounds_error")
     if type(fill) is str:
@@ -187,7 +187,7 @@ def _outside(record: Callable[..., Any], options: dict[str, Any], state: dict[st
 
 
 def _filling(record: Callable[..., Any], value: Any, shape: Sequence[Any]) -> Any:
-    """What all values of a point outside are, one for each."""
+    """The values that a point outside gets, one for each row."""
     a = record(lnp.asarray, (value,), {})
     _require(a.__tnp_value__().dtype.kind in "biuf", "with fill values that are no real numbers")
     if not a.ndim:

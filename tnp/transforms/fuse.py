@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -303,8 +303,14 @@ def _unfused(
             p.name for b in group if is_view(b) for p in b.flat_outputs if isinstance(p, TensorProxy) and not p.scalar
         }
         made = [p if _in_library(p, ours, alone) is p else prims.as_language(p, ours) for p in outputs]
+        plain = {
+            p.name for p, q in zip(outputs, made) if p is q and isinstance(p, TensorProxy) and p.lang.name == "numpy"
+        }
+        alike = _views_of_one(group) & plain
         fresh = tuple(
-            prims.clone(q) if p.name in states else q for k, (p, q) in enumerate(zip(outputs, made)) if k not in updates
+            prims.clone(q) if p.name in states - alike else q
+            for k, (p, q) in enumerate(zip(outputs, made))
+            if k not in updates
         )
         for k, j in updates.items():
             prims.copy_(made[k], given[inputs[j].name])
@@ -313,6 +319,9 @@ def _unfused(
     function = run_unfused(alone)
     places = {q.name: k for k, q in enumerate(given.values())}
     taken = function.__code__.co_varnames[: function.__code__.co_argcount]
+    names = [p.name for k, p in enumerate(outputs) if k not in updates]
+    if not alike.isdisjoint(names):
+        function = _with_copies(function, [name in alike for name in names])
     if list(taken) == list(places):
         return function
 
@@ -324,6 +333,26 @@ def _unfused(
             return values[k].shape[d]
 
         return function(*map(value, taken))
+
+    return run
+
+
+def _views_of_one(group: Sequence[BoundSymbol]) -> set[str]:
+    """What a loop or a branch that is all of a group gives and may be views, but of no memory that it writes."""
+    return _states(group) - set(stored(group[0])) if len(group) == 1 and is_control_flow(group[0]) else set()
+
+
+def _with_copies(function: Callable[..., Any], copied: Sequence[bool]) -> Callable[..., Any]:
+    """``function``, with copies of some results, except of those that are arguments: the caller's own arrays."""
+
+    def own(x: Any, values: Sequence[Any]) -> Any:
+        return x if any(x is v for v in values) else x.copy()
+
+    def run(*values: Any) -> Any:
+        results = function(*values)
+        if len(copied) == 1:
+            return own(results, values)
+        return tuple(own(x, values) if is_copied else x for x, is_copied in zip(results, copied))
 
     return run
 

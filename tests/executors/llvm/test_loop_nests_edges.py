@@ -268,3 +268,26 @@ def test_branches_on_bits_are_computed_on_both_sides(monkeypatch, tmp_path):
     assert_same(jitted(x, 0x8408), f(x, 0x8408))
     texts = [path.read_text() for path in tmp_path.glob("llvm_fusion0*")]
     assert len(texts) == 1 and texts[0].count("!unpredictable") == 8  # of selects: they have become no branches
+
+
+@pytest.mark.parametrize("low", [0.0, 9.0])
+def test_a_loop_that_ends_with_a_view_leaves_the_callers_own_array_if_it_does_not_run(low):
+    def halved(a):
+        while a[0, 0] > 5:
+            a = (a * 0.5).T.copy().T
+        return a
+
+    def both(a):
+        v = a
+        while a.flat[-1] > 5:
+            a, v = (a * 0.5)[:, ::-1], a
+        return a, v
+
+    for x in (np.full((5, 8), low), np.full((5, 16), low)[:, ::2], np.full((8, 5), low).T):
+        jitted = tnp.jit(halved, strict=True)
+        assert_same(jitted(x), halved(x))
+        assert (jitted(x) is x) == (halved(x) is x)
+        assert "the whole while_loop is native" in str(tnp.explain(jitted))
+        found, expected = tnp.jit(both, strict=True)(x), both(x)
+        assert_same(found, expected)
+        assert [y is x for y in found] == [y is x for y in expected]

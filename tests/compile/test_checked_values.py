@@ -89,7 +89,7 @@ def test_several_values(evaluated):
 
 
 def writes_behind(x, out, log):
-    """The value is asked for before the first write."""
+    """Python needs the value before the first write."""
     total = x.sum()
     if total > 0:
         out[0] = total

@@ -1,4 +1,4 @@
-"""Calls that run eagerly, some of which are timed: by a builtin, and by Python."""
+"""Eager calls, made by a builtin or by Python. Every eighth one is timed."""
 
 import gc
 import threading

@@ -36,8 +36,8 @@ COMPILING = 0.05
 SIZES, CALLS = 1024, 8
 #: programs for one size beside one for any size
 MOST = 8
-#: seconds of an eager call that takes less time than the program, from which a size may get a program of its own for that: less is
-#: what guards take; and how often that is tried
+#: A size may get its own program because eager is faster, if an eager call takes at least so many seconds: guards alone take less. And
+#: how often that is tried.
 WORTH, MOST_ASKED = 4e-6, 16
 #: one of so many calls is timed; and where one takes less than ``SHORT`` seconds
 TIMED, RARELY, SHORT = 8, 64, 5e-5

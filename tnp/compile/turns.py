@@ -1,4 +1,4 @@
-"""Turns: calls that run eagerly, some of which are timed.
+"""Eager calls: they take turns between the user's function and a function that also times the call.
 
 A short function costs what its call costs. So where Python's and NumPy's structures are known, a builtin passes the arguments on to the
 function (``tnp_call_eagerly`` in runtime/launcher.ll). It takes 0.05 µs, and touches less memory than a generated function.

@@ -91,8 +91,8 @@ class JointNames:
         *,
         is_certain: bool,
     ) -> dict[str, Any]:
-        """Binds each variable to a copy, and gives the arrays before, but for views of what is outside of the loop. ``is_certain``:
-        this ends with a whole iteration."""
+        """Binds each variable to a copy. Returns the arrays that they were bound to, except views of arrays from outside the loop.
+        ``is_certain``: the loop ends with a whole iteration."""
         if is_certain:
             self._views.copy(variables, entries, region, loose)
         before = {n: v for n in self._others if type(v := variables[n]) is TracedArray and not v.scalar}

@@ -164,7 +164,7 @@ class Branch(Trial):
             bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
         outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
         new = list(outputs[len(written) :])
-        # A side that wrote to what may share its memory by then has raised: what is marked now was chosen behind the writes.
+        # Writes to memory that was shared already have raised while the sides were traced. What is marked by now was chosen later.
         self.commit({k: proxies[k] for k in written}, was_checked=True)
         for name, (parts, make) in merged.items():
             self.variables[name] = make(*new[: len(parts)])

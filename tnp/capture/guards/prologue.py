@@ -62,7 +62,7 @@ class Source:
         return Source(f"{self.expression}.{name}", f"{self.description}.{name}")
 
     def is_(self, value: Any) -> str:
-        """That it is ``value``, whose text may raise: that of a module with a loader of the user's does."""
+        """A guard's description: the source is ``value``. The ``repr`` of a module with a loader of its own may raise."""
         try:
             return f"{self.description} is {value!r}"
         except Exception:
@@ -196,7 +196,7 @@ class Prologue:
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()
         self._lets = 0
-        #: the local names of what is computed of numbers, by its text
+        #: local names of computed numbers, by their expressions
         self._computed: dict[str, str] = {}
         #: of arrays, by expression, the guards that say what it is, and what that is in short
         self._arrays: dict[str, tuple[list[str], ArrayKind]] = {}
@@ -315,7 +315,7 @@ class Prologue:
         return Source(name, source.description)
 
     def let_once(self, source: Source) -> Source:
-        """The same for what is computed of numbers: the same text is the same value."""
+        """As :meth:`let`, for a computed number. Equal expressions share one local name."""
         known = self._computed.get(source.expression)
         if known is None:
             known = self._computed[source.expression] = self.let(source).expression

@@ -151,7 +151,7 @@ class _Rewriter(Transformer):
         return self._hook("new_list", node, node, *places)
 
     def _with_new_lists(self, x: ast.expr) -> ast.expr:
-        """A sum of lists, each of which may count its items."""
+        """A concatenation of lists. Each operand may become a list that counts its items."""
         if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Add):
             x.left, x.right = (
                 self._new_list(self._with_new_lists(side)) if _is_list(side) else side for side in (x.left, x.right)
@@ -579,8 +579,7 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
 
 
 def _is_list(x: ast.expr) -> bool:
-    """Whether an expression makes a list that is written down, of which the program may change items: ``[a, b]``, ``[0] * n``, or
-    ``[a] + [0] * n``."""
+    """Whether an expression is built from list displays: ``[a, b]``, ``[0] * n``, ``[a] + [0] * n``. The program may change its items."""
     if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Mult):
         return any(isinstance(side, ast.List) and side.elts for side in (x.left, x.right))
     if isinstance(x, ast.BinOp) and isinstance(x.op, ast.Add):

@@ -143,7 +143,7 @@ def _is_small_and_real(bsym: BoundSymbol) -> bool:
 
 @rule("slogdet", checker=_is_small_and_real)
 def _slogdet(lowering: Lowering, output: TensorProxy, a: Node) -> tuple[Node, Node]:
-    """The sign, and the sum of logarithms, of what elimination leaves on the diagonal."""
+    """The sign of the product, and the sum of the logarithms, of the pivots."""
     if a.shape[-1] == 1:
         diagonal = _diagonal(lowering, a)
     else:

@@ -65,8 +65,8 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
 
 #: so many items of a list are inputs of their own only where that is needed
 LONG = 64
-#: The same for arrays of several lengths, each of which would need guards and a copy of a loop's body: for lists that came with one number
-#: of arrays, and for those that came with several.
+#: The same limits for arrays of several lengths, where each array would need guards and a copy of a loop's body: for lists whose number
+#: of arrays never varied, and for lists whose number did.
 LONG_UNEVEN, VARYING_UNEVEN = 32, 16
 
 

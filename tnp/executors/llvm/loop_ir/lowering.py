@@ -138,7 +138,7 @@ def kernel_of(
 
 
 def _is_read_often(view: View, gathered: View) -> bool:
-    """Whether a view reads each element of what is gathered several times, or, as far as is known, any number of times."""
+    """Whether a view reads each gathered element several times. A view of unknown size is assumed to."""
     many, few = (symbols.value_of(symbols.number_of(node.size)) for node in (view, gathered))
     return few is not None and (many is None or many >= target.GATHERED * few)
 

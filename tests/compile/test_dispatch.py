@@ -10,6 +10,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import whole
+from tnp.compile.cache_entry import CALLS_OF_OTHERS
 from tnp.compile.faster_way import GuardedWay
 from tnp.testing import assert_same
 
@@ -126,3 +127,21 @@ def test_it_is_no_partial_to_what_is_made_of_it():
 def test_a_jitted_function_within_another():
     inner = tnp.jit(by_position_only)
     whole(tnp.jit(lambda x: inner(x, 3.0) + inner(x)), X)
+
+
+def test_a_program_that_calls_come_to_in_a_row_is_tried_first():
+    def scaled(x, kind):
+        return np.cumsum(x) * 2 + 1 if kind == "sum" else np.cumprod(x) * 3 - 1
+
+    jitted = tnp.jit(scaled)
+    first = {}
+    for kind in ("sum", "product", "sum", "product"):
+        assert_same(jitted(X, kind), scaled(X, kind))
+        first[kind] = jitted.dispatch.first
+    assert first["sum"] is first["product"]  # the latest program, as long as calls come to both
+    for kind in ("sum", "product", "sum"):
+        for _ in range(CALLS_OF_OTHERS + 1):
+            assert_same(jitted(X, kind), scaled(X, kind))
+        first[kind] = jitted.dispatch.first
+    assert first["sum"] is not first["product"]
+    assert tnp.cache_info(jitted).misses == 2

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program", "runs_of"]
+__all__ = ["CacheEntry", "CallSignature", "eager_ways", "in_order", "no_program", "set_runs"]
 
 
-#: a program for any size moves to the front after it has taken so many calls in a row
+#: a program moves to the front after it has taken so many calls in a row
 CALLS_OF_OTHERS = 32
 #: an error in so many calls is rare
 RARE = 8
@@ -38,6 +38,8 @@ class CallSignature:
     #: whether ``apply(f, values)`` is ``f(*values)``
     is_plain: bool = False
     runs: tuple[Callable[..., Any], ...] = ()
+    #: those that may stand anywhere, because no call is for two of them
+    exclusive: frozenset[Callable[..., Any]] = frozenset()
     #: how often such a call was traced, and how often that found that it runs eagerly
     traced: int = 0
     found_eager: int = 0
@@ -49,14 +51,14 @@ class CallSignature:
     in_parts: FasterWay | FasterWayOfAModule | None = None
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
-    #: calls in a row that programs for any size took and the first did not, and the number of calls before those
+    #: calls in a row that programs behind the first took, and the number of calls before those
     _others: int = 0
     _before: int = 0
 
     def ran_other(self, run: Callable[..., Any], calls: int) -> bool:
-        """Counts a call, the last of ``calls``, that ``run`` took and the first program did not. Says whether ``run`` should come first: it is
-        for any size, and there were :data:`CALLS_OF_OTHERS` such calls in a row."""
-        if not getattr(run, "is_for_any_size", False):
+        """Counts a call, the last of ``calls``, that ``run`` took and the first program did not. Says whether ``run`` should come first:
+        there were :data:`CALLS_OF_OTHERS` such calls in a row, and it hides no program that is better."""
+        if run not in self.exclusive and not getattr(run, "is_for_any_size", False):
             return False
         if calls - self._before != self._others + 1:
             self._others, self._before = 0, calls - 1
@@ -104,6 +106,11 @@ class CacheEntry:
     #: a trace with more operations has unrolled loops
     MANY_OPERATIONS: ClassVar[int] = 1_000
 
+    def is_exclusive(self) -> bool:
+        """Whether it is a program for one size and one way of the control flow, so that no other one of these is for the same calls."""
+        is_program = self.guard is None and self.eager_reason is None and self.points is None
+        return is_program and not self.is_for_any_size
+
     def has_loops(self) -> bool:
         """Whether what is compiled has loops, which eager may take a thousand times as long for: native ones, or written out."""
         if self.points is not None:
@@ -124,14 +131,17 @@ def _loops_in(bsyms: Iterable[BoundSymbol]) -> int:
     return found
 
 
-def runs_of(form: CallSignature, entries: Iterable[CacheEntry]) -> tuple[Callable[..., Any], ...]:
-    """What calls of a form try, one after the other. Where all of them take less time eagerly, they run so without guards."""
+def set_runs(form: CallSignature, entries: Iterable[CacheEntry]) -> None:
+    """Has a form try the programs of its entries, one after the other. Where all of them take less time eagerly, calls run so without
+    guards."""
     mine = [e for e in entries if e.form is form]
     last = [] if form.last_resort is None else [form.last_resort]
     ways = eager_ways(form, entries)
     if ways:
-        return tuple(w.direct() for w in ways)
-    return (*(e.run if e.way is None else e.way.beside_others() for e in mine), *last)
+        form.runs, form.exclusive = tuple(w.direct() for w in ways), frozenset()
+        return
+    runs = [e.run if e.way is None else e.way.beside_others() for e in mine]
+    form.runs, form.exclusive = (*runs, *last), frozenset(r for e, r in zip(mine, runs) if e.is_exclusive())
 
 
 def eager_ways(form: CallSignature, entries: Iterable[CacheEntry]) -> list[FasterWay]:

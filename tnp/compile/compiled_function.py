@@ -23,7 +23,7 @@ from tnp.capture.rewrite.source_ast import remember_source, source_file
 from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.any_size import FOR_ONE_SIZE, HotSizes, trace_for_any_size, trace_with_stand_ins
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
-from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, runs_of
+from tnp.compile.cache_entry import CacheEntry, CallSignature, eager_ways, in_order, no_program, set_runs
 from tnp.compile.call_signature import binder, check_compilable, name_of, signature_of
 from tnp.compile.checked_values import check_values
 from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
@@ -310,7 +310,9 @@ class Jitted(EagerCalls, functools.partial[Any]):
         is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
-            form.runs = () if is_switched else runs_of(form, entries)
+            set_runs(form, entries)
+            if is_switched:
+                form.runs = ()
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
         self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
         if self._dispatcher is not None:

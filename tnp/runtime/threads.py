@@ -21,11 +21,14 @@ which Ctrl-C is looked for.
 A loop inside a parallel region, of tnp's or of anyone's, runs on the thread it is in. So does every loop in a forked
 child: an OpenMP pool does not survive ``fork``, and waiting for its threads would hang.
 
+A thread takes its part in pieces, of ``grain`` or more, and then pieces that others have not begun. So iterations may take different
+times, and a thread may have a core for some of the time only: BLAS's threads stay awake for some 30 ms after a product.
+
 A call takes 0.9 µs more than the body when two threads wait for work, and 6 ns when one thread is enough.
 
-**Late threads.** Where other processes have the cores, a thread may get one only after some milliseconds, and the loop waits for it. So each
-loop measures when its last thread began. If the calling thread could have done all the work by then, the next loops run on it
-alone, unless they are long: four at first, then twice as many each time, up to 256.
+**Late threads.** Where others have the cores, a thread may get one only after some milliseconds, and the loop waits for it. So each
+loop measures whether the calling thread, which did so much of the work in so much time, would have done all of it sooner. If so, the next
+loops run on it alone, unless they are long: for sixteen times what was lost, but at most 50 ms.
 """
 
 from __future__ import annotations
@@ -57,20 +60,24 @@ SPINS = 10_000
 #: wheels add a hash to the name
 _RUNTIME_FILE = re.compile(r"lib(gomp|iomp5|omp)\b.*\.(so|dylib)[.\d]*")
 
-#: how many nanoseconds later than the calling thread others may begin without being late, and loops of how many grains do not wait for
-#: late threads to be punctual
+#: into how many pieces a thread's part is cut
+PIECES = 4
+#: how many nanoseconds a loop may lose without its threads being late, and loops of how many grains do not wait for late threads to be
+#: punctual
 SLACK, LONG_LOOP = 20_000, 512
-#: for how many loops one thread is enough after threads were late, at most
-MOST_ALONE = 256
+#: for how many nanoseconds one thread is enough after threads were late, at most
+MOST_ALONE = 50_000_000
 
 _IR = """
 %runtime = type { ptr, ptr, ptr, ptr, ptr }  ; GOMP_parallel, max_threads, in_parallel, thread_num, num_threads
-%state = type { i64, i64, ptr, i64, i64 }    ; threads allowed, loops running now, the runtime or null, loops that are to run on one
-                                             ; thread, and on how many it was when threads were late last
-%loop = type { ptr, ptr, i64, ptr, i64, i64, i64 }  ; body, context, n, the runtime, first, when the last thread began and the first ended
+%state = type { i64, i64, ptr, i64 }         ; threads allowed, loops running now, the runtime or null, and until when loops are to run
+                                             ; on one thread, or 0
+%cursor = type { i64, [7 x i64] }            ; how many pieces of a thread's part are taken, in a cache line of its own
+%loop = type { ptr, ptr, i64, ptr, i64, i64, ptr, i64, i64 }  ; body, context, n, the runtime, first, grain, cursors, how much the
+                                                              ; calling thread did, and until when
 %time = type { i64, i64 }                    ; seconds, nanoseconds
 
-@state = internal global %state { i64 1, i64 0, ptr null, i64 0, i64 0 }
+@state = internal global %state { i64 1, i64 0, ptr null, i64 0 }
 
 declare i32 @tnp_clock_gettime(i32, ptr) nounwind
 
@@ -86,28 +93,30 @@ define internal i64 @now() nounwind {
 }
 
 ; after a loop on some threads: whether the next ones run on one
-define internal void @judge(ptr %loop, i64 %threads, i64 %start) nounwind {
-  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
-  %began = load atomic i64, ptr %began.at monotonic, align 8
-  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+define internal void @judge(ptr %loop, i64 %n, i64 %start) nounwind {
+  %now = call i64 @now()
+  %took = sub i64 %now, %start
+  %done.at = getelementptr %loop, ptr %loop, i64 0, i32 7
+  %done = load i64, ptr %done.at
+  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 8
   %ended = load i64, ptr %ended.at
-  %delay = sub i64 %began, %start
-  %own = sub i64 %ended, %start
-  %others = sub i64 %threads, 1
-  %rest = mul i64 %own, %others
-  %limit = add i64 %rest, SLACK
-  %is.late = icmp sgt i64 %delay, %limit
-  %before.at = getelementptr %state, ptr @state, i64 0, i32 4
-  %before = load atomic i64, ptr %before.at monotonic, align 8
-  %twice = shl i64 %before, 1
-  %more = call i64 @llvm.smax.i64(i64 %twice, i64 4)
-  %most = call i64 @llvm.smin.i64(i64 %more, i64 MOST_ALONE)
-  %less = lshr i64 %before, 1
-  %next = select i1 %is.late, i64 %most, i64 %less
-  store atomic i64 %next, ptr %before.at monotonic, align 8
-  %alone.at = getelementptr %state, ptr @state, i64 0, i32 3
-  %alone = select i1 %is.late, i64 %most, i64 0
-  store atomic i64 %alone, ptr %alone.at monotonic, align 8
+  %own.ns = sub i64 %ended, %start
+  %own = uitofp i64 %own.ns to double
+  %all.n = uitofp i64 %n to double
+  %own.n = uitofp i64 %done to double
+  %share = fdiv double %all.n, %own.n
+  %alone.ns = fmul double %own, %share
+  %alone.1 = fcmp olt double %alone.ns, 1.0e15
+  %alone.2 = select i1 %alone.1, double %alone.ns, double 1.0e15
+  %alone = fptoui double %alone.2 to i64
+  %lost = sub i64 %took, %alone
+  %is.late = icmp sgt i64 %lost, SLACK
+  %worth = shl i64 %lost, 4
+  %most = call i64 @llvm.smin.i64(i64 %worth, i64 MOST_ALONE)
+  %then = add i64 %now, %most
+  %until = select i1 %is.late, i64 %then, i64 0
+  %until.at = getelementptr %state, ptr @state, i64 0, i32 3
+  store atomic i64 %until, ptr %until.at monotonic, align 8
   ret void
 }
 
@@ -159,17 +168,17 @@ share:
   br i1 %one, label %leave.serial, label %wait
 
 wait:
-  %alone.at = getelementptr %state, ptr @state, i64 0, i32 3
-  %alone.now = load atomic i64, ptr %alone.at monotonic, align 8
-  %were.late = icmp sgt i64 %alone.now, 0
+  %until.at = getelementptr %state, ptr @state, i64 0, i32 3
+  %until = load atomic i64, ptr %until.at monotonic, align 8
+  %were.late = icmp ne i64 %until, 0
   %is.short = icmp slt i64 %parts, LONG_LOOP
-  %goes.alone = and i1 %were.late, %is.short
-  br i1 %goes.alone, label %count, label %fork
+  %may.go.alone = and i1 %were.late, %is.short
+  br i1 %may.go.alone, label %look, label %fork
 
-count:
-  %fewer = sub i64 %alone.now, 1
-  store atomic i64 %fewer, ptr %alone.at monotonic, align 8
-  br label %leave.serial
+look:
+  %clock = call i64 @now()
+  %still = icmp slt i64 %clock, %until
+  br i1 %still, label %leave.serial, label %fork
 
 fork:
   store ptr %body, ptr %loop
@@ -181,15 +190,18 @@ fork:
   store ptr %runtime, ptr %its.runtime.at
   %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
   store i64 %first, ptr %first.at
+  %grain.at = getelementptr %loop, ptr %loop, i64 0, i32 5
+  store i64 %grain.1, ptr %grain.at
+  %cursors = alloca %cursor, i64 %threads, align 64
+  %bytes = shl i64 %threads, 6
+  call void @llvm.memset.p0.i64(ptr align 64 %cursors, i8 0, i64 %bytes, i1 false)
+  %cursors.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  store ptr %cursors, ptr %cursors.at
   %start = call i64 @now()
-  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
-  store i64 %start, ptr %began.at
-  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
-  store i64 %start, ptr %ended.at
   %parallel = load ptr, ptr %runtime
   %threads.32 = trunc i64 %threads to i32
-  call void %parallel(ptr @part, ptr %loop, i32 %threads.32, i32 0)
-  call void @judge(ptr %loop, i64 %threads, i64 %start)
+  call void %parallel(ptr @work, ptr %loop, i32 %threads.32, i32 0)
+  call void @judge(ptr %loop, i64 %n, i64 %start)
   %left = atomicrmw sub ptr %running.at, i64 1 monotonic
   ret void
 
@@ -203,8 +215,8 @@ serial:
   ret void
 }
 
-; one thread's part of a loop; the team may be smaller than requested
-define internal void @part(ptr %loop) nounwind {
+; what a thread of a loop does; the team may be smaller than requested
+define internal void @work(ptr %loop) nounwind {
 entry:
   %body = load ptr, ptr %loop
   %context.at = getelementptr %loop, ptr %loop, i64 0, i32 1
@@ -213,59 +225,85 @@ entry:
   %n = load i64, ptr %n.at
   %runtime.at = getelementptr %loop, ptr %loop, i64 0, i32 3
   %runtime = load ptr, ptr %runtime.at
+  %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
+  %first = load i64, ptr %first.at
+  %grain.at = getelementptr %loop, ptr %loop, i64 0, i32 5
+  %grain = load i64, ptr %grain.at
+  %cursors.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  %cursors = load ptr, ptr %cursors.at
   %number.at = getelementptr %runtime, ptr %runtime, i64 0, i32 3
   %number = load ptr, ptr %number.at
   %me.32 = call i32 %number()
   %me = sext i32 %me.32 to i64
-  %is.first = icmp eq i64 %me, 0
-  br i1 %is.first, label %share, label %begin.other
-
-begin.other:
-  %began = call i64 @now()
-  %began.at = getelementptr %loop, ptr %loop, i64 0, i32 5
-  %earlier = atomicrmw max ptr %began.at, i64 %began monotonic
-  br label %share
-
-share:
   %team.at = getelementptr %runtime, ptr %runtime, i64 0, i32 4
   %team = load ptr, ptr %team.at
   %all.32 = call i32 %team()
   %all = sext i32 %all.32 to i64
   %each = sdiv i64 %n, %all
   %rest = srem i64 %n, %all
-  %before = mul i64 %me, %each
-  %shift = call i64 @llvm.smin.i64(i64 %me, i64 %rest)
-  %begin = add i64 %before, %shift
-  %longer = icmp slt i64 %me, %rest
+  %grains = sdiv i64 %each, %grain
+  %few = call i64 @llvm.smin.i64(i64 %grains, i64 PIECES)
+  %pieces = call i64 @llvm.smax.i64(i64 %few, i64 1)
+  %piece = sdiv i64 %each, %pieces
+  %last.piece = sub i64 %pieces, 1
+  br label %part
+
+part:                                        ; of this thread first, then of the ones behind it
+  %shift = phi i64 [ 0, %entry ], [ %shift.next, %next ]
+  %done = phi i64 [ 0, %entry ], [ %done.now, %next ]
+  %behind = add i64 %me, %shift
+  %who = urem i64 %behind, %all
+  %before = mul i64 %who, %each
+  %longer.before = call i64 @llvm.smin.i64(i64 %who, i64 %rest)
+  %begin = add i64 %before, %longer.before
+  %longer = icmp slt i64 %who, %rest
   %extra = zext i1 %longer to i64
   %length = add i64 %each, %extra
-  %end = add i64 %begin, %length
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %run, label %end.part
+  %origin = add i64 %first, %begin
+  %cursor = getelementptr %cursor, ptr %cursors, i64 %who
+  br label %take
+
+take:
+  %done.now = phi i64 [ %done, %part ], [ %done.more, %run ]
+  %number.taken = atomicrmw add ptr %cursor, i64 1 monotonic
+  %some = icmp slt i64 %number.taken, %pieces
+  br i1 %some, label %run, label %next
 
 run:
-  %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
-  %first = load i64, ptr %first.at
-  %from = add i64 %first, %begin
-  %to = add i64 %first, %end
+  %at = mul i64 %number.taken, %piece
+  %left = sub i64 %length, %at
+  %is.last = icmp eq i64 %number.taken, %last.piece
+  %size = select i1 %is.last, i64 %left, i64 %piece
+  %from = add i64 %origin, %at
+  %to = add i64 %from, %size
   call void %body(ptr %context, i64 %from, i64 %to)
-  br label %end.part
+  %done.more = add i64 %done.now, %size
+  br label %take
 
-end.part:
-  br i1 %is.first, label %end.first, label %done
+next:
+  %shift.next = add i64 %shift, 1
+  %more = icmp slt i64 %shift.next, %all
+  br i1 %more, label %part, label %end
 
-end.first:
+end:
+  %is.first = icmp eq i64 %me, 0
+  br i1 %is.first, label %note, label %leave
+
+note:
   %ended = call i64 @now()
-  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 6
+  %done.at = getelementptr %loop, ptr %loop, i64 0, i32 7
+  store i64 %done.now, ptr %done.at
+  %ended.at = getelementptr %loop, ptr %loop, i64 0, i32 8
   store i64 %ended, ptr %ended.at
-  br label %done
+  br label %leave
 
-done:
+leave:
   ret void
 }
 
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
@@ -276,8 +314,7 @@ class _State(ctypes.Structure):
         ("threads", ctypes.c_int64),
         ("running", ctypes.c_int64),
         ("runtime", ctypes.c_void_p),
-        ("alone", ctypes.c_int64),
-        ("alone_before", ctypes.c_int64),
+        ("alone_until", ctypes.c_int64),
     )
 
 
@@ -363,7 +400,7 @@ def ensure_runtime() -> None:
 def _ir() -> str:
     """The module of parallel loops."""
     text = _IR.replace("CLOCK,", f"{getattr(time, 'CLOCK_MONOTONIC', 1)},")
-    for name, value in {"SLACK": SLACK, "LONG_LOOP": LONG_LOOP, "MOST_ALONE": MOST_ALONE}.items():
+    for name, value in {"SLACK": SLACK, "LONG_LOOP": LONG_LOOP, "MOST_ALONE": MOST_ALONE, "PIECES": PIECES}.items():
         text = text.replace(name, str(value))
     return text
 
@@ -438,5 +475,5 @@ def _after_fork_in_child() -> None:
     _forked = True
     if _state is not None:
         _state.threads = 1
-        _state.running = _state.alone = _state.alone_before = 0
+        _state.running = _state.alone_until = 0
         _state.runtime = None

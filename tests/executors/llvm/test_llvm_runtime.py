@@ -404,7 +404,7 @@ def parallel():
             parts.append((begin, end, threading.get_ident()))
             inside()
 
-        threads._state.alone = threads._state.alone_before = 0  # as if no thread had been late
+        threads._state.alone_until = 0  # as if no thread had been late
         native(Body(body), None, n, grain)
         return sorted(parts)
 
@@ -423,16 +423,25 @@ def allowed():
     return library.omp_get_max_threads() if library else 1
 
 
+def threads_of(parts):
+    return len({thread for *_, thread in parts})
+
+
+def rest():
+    """Time for all threads to come."""
+    time.sleep(0.005)
+
+
 @pytest.mark.parametrize("n, grain", [(1, 1), (2, 1), (7, 2), (1000, 1), (1001, 300), (10, 0), (5, 100)])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_loop_is_split_into_equal_parts(parallel, n, grain, count):
+def test_a_loop_is_split_into_pieces(parallel, n, grain, count):
     threads.set_num_threads(count)
-    parts = parallel(n, grain)
+    parts = parallel(n, grain, inside=rest)
     assert covers(parts, n)
-    assert len(parts) <= max(1, min(count, allowed(), n // max(grain, 1)))
-    lengths = [end - begin for begin, end, _ in parts]
-    assert max(lengths) - min(lengths) <= 1
-    assert len({thread for *_, thread in parts}) == len(parts)
+    asked = max(1, min(count, allowed(), n // max(grain, 1)))
+    assert asked <= len(parts) <= asked * threads.PIECES
+    assert min(end - begin for begin, end, _ in parts) >= min(grain, n)
+    assert threads_of(parts) == asked
 
 
 def test_one_thread_is_the_calling_one(parallel):
@@ -445,7 +454,7 @@ def test_a_loop_inside_a_loop_stays_on_its_thread(parallel):
     inner = []
     outer = parallel(4, 1, inside=lambda: inner.append((threading.get_ident(), parallel(4, 1))))
     assert covers(outer, 4)
-    if len(outer) > 1:
+    if threads_of(outer) > 1:
         assert all(parts == [(0, 4, thread)] for thread, parts in inner)
 
 
@@ -466,7 +475,7 @@ def test_threads_share_the_cores(parallel):
     parallel(4, 1, inside=inside)
     # two threads for two loops at once: one each
     assert all(parts == [(0, 4, thread)] for thread, parts in meanwhile)
-    assert len(parallel(4, 1)) == 2
+    assert threads_of(parallel(4, 1, inside=rest)) == 2
 
 
 def test_without_a_runtime_loops_run_on_one_thread(parallel, monkeypatch):
@@ -482,8 +491,8 @@ def test_limits_of_threadpoolctl_hold(parallel):
     threadpoolctl = pytest.importorskip("threadpoolctl")
     threads.set_num_threads(4)
     with threadpoolctl.threadpool_limits(1):
-        assert len(parallel(100, 1)) == 1
-    assert len(parallel(100, 1)) == min(4, allowed())
+        assert threads_of(parallel(100, 1)) == 1
+    assert threads_of(parallel(100, 1, inside=rest)) == min(4, allowed())
 
 
 def test_the_number_of_threads_is_checked():
@@ -497,7 +506,7 @@ def test_the_number_of_threads_is_checked():
 
 
 PARTS = """
-    import ctypes, os, sys, threading
+    import ctypes, os, sys, threading, time
     from tnp.runtime import threads
     threads.ensure_runtime()
     Body = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -505,9 +514,9 @@ PARTS = """
         threads._compiled.address("tnp_parallel")
     )
     def parts():
-        found = []
-        threads._state.alone = 0  # as if no thread had been late
-        native(Body(lambda context, begin, end: found.append(threading.get_ident())), None, 100, 1)
+        found = set()
+        threads._state.alone_until = 0  # as if no thread had been late
+        native(Body(lambda context, begin, end: found.add(threading.get_ident()) or time.sleep(0.005)), None, 100, 1)
         return len(found)
     """
 

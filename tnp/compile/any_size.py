@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ __all__ = ["FOR_ONE_SIZE", "HotSizes", "trace_for_any_size", "trace_with_stand_i
 FOR_ONE_SIZE = 16
 #: a program for one size is kept if it takes at most this part of the time of that for any size
 FASTER = 0.95
+#: of a container whose items vary, so many are found to be read one by one
+ITEMS = 3
 #: seconds of a compilation, at least: programs for any size may come from the disk cache
 COMPILING = 0.05
 #: sizes that are looked at, and calls that are compared
@@ -58,6 +61,7 @@ def trace_for_any_size(
 def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -> Captured:
     """The capture of a call, in which lists, dicts and strings that vary, or are long, are stand-ins where the program allows it."""
     varying = prologue.varying
+    read_items: Counter[str] = Counter()
     while True:
         varying.late.clear()
         varying.growing.clear()
@@ -69,6 +73,12 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
             if varying.is_specialized(read.description):  # the next trace would end here, too
                 raise
             varying.specialize(read.description, None)
+            container = container_of(read.description)
+            read_items[container] += 1
+            if container and read_items[container] == ITEMS:  # the program reads the others as well
+                for name in varying.late:
+                    if container_of(name) == container:
+                        varying.specialize(name, None)
         except (Exception, NeedsEager) as error:  # that a value is a stand-in may be the reason, whatever was raised
             names = varying.late | varying.growing
             if isinstance(error, NeedsEager):
@@ -79,6 +89,11 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
                 raise
             for name in names:
                 varying.specialize(name, None)
+
+
+def container_of(description: str) -> str:
+    """What an item is called the item of; nothing for what is no item."""
+    return description.rpartition("[")[0] if description.endswith("]") else ""
 
 
 def _traced_for_any_size(

@@ -187,6 +187,9 @@ class CountedList(ListStandIn):
         for holder in holders:
             mark_shared(holder, self._memory)
 
+    def given(self) -> list[Any]:
+        return [items for items, _ in self._given]
+
     # Items
 
     def _refusal(self) -> ReadsVarying:

@@ -95,11 +95,13 @@ class ControlFlow:
 
     # Loops
 
-    def for_(self, iterable: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
+    def for_(
+        self, iterable: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str], own: Sequence[str]
+    ) -> Any:
         """``for item in iterable: body(item)`` ``else: orelse[0]()``; gives the code that is left to act on.
 
         ``names`` are the names bound in the body that are read later, ``stores`` the names of arrays of which elements are stored
-        in it. ``orelse`` is empty, or a function and the same of it.
+        in it, ``own`` those of ``names`` that only the body reads. ``orelse`` is empty, or a function and the same of it.
         """
         tracer = active.running()
         iterations = iterations_of(iterable) if tracer is not None else None
@@ -116,7 +118,7 @@ class ControlFlow:
                 return orelse[0]() if orelse else None
             try:
                 lifts = not iterations.known
-                left = Loop(body, None, names, stores, iterations, tells=bool(orelse), lifts=lifts).roll()
+                left = Loop(body, None, names, stores, iterations, tells=bool(orelse), lifts=lifts, own=own).roll()
             except BufferRotation as turns:
                 reason = turns.reason
                 left = _in_turns(body, names, stores, iterations, turns) if iterations.known else None
@@ -134,14 +136,16 @@ class ControlFlow:
                 return None if code is BREAK else code
             iterations = iterations.behind_first()
         if not iterations.known:
-            return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores)
+            return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores, own)
         for x, _ in iterations.over:
             x.check_written_out()
         indices = iterations.indices()
         _check_unrolling(len(indices), reason)
         return _as_python(_written_out(iterations, indices), body, orelse)
 
-    def while_(self, test: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
+    def while_(
+        self, test: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str], own: Sequence[str]
+    ) -> Any:
         """``while test(): body()`` ``else: orelse[0]()``; the rest as for :meth:`for_`."""
         tracer = active.running()
         done, tries = 0, 0
@@ -174,7 +178,7 @@ class ControlFlow:
                         known = not is_unknown(holds)
                         loop = Loop(
                             body, test, names, stores, None, tells=bool(orelse), knows_first_test=known,
-                            lifts=not known or forever, forever=forever,
+                            lifts=not known or forever, forever=forever, own=own,
                         )  # fmt: skip
                         left = loop.roll()
                     except Failure as failure:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.capture import active
+from tnp.capture.control_flow.containers import Containers
 from tnp.capture.control_flow.early_exit import ExitPath, Payload, joined, payload_of
 from tnp.capture.control_flow.growing_arrays import grows
 from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
@@ -23,6 +24,7 @@ from tnp.capture.speculation.trials import (
     blocks_at_returns,
     is_same_array,
     is_same_constant,
+    place_of,
     ways_of,
     without,
 )
@@ -59,6 +61,7 @@ class Branch(Trial):
         self.ends: list[dict[str, tuple[Any, Any]]] = []
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
         self.mixed: dict[str, Kinds] = {}
+        self.containers = Containers(self.variables, self.names, place_of(then or orelse or rest))
 
     def join(self, test: Any) -> tuple[Any] | None:
         """Records the branch and gives its code, in a tuple; ``None``, with everything as before, if that cannot be."""
@@ -71,11 +74,13 @@ class Branch(Trial):
 
     def attempt(self) -> Any:
         while True:
-            known = len(self.mixed)
+            known = len(self.mixed), len(self.containers)
             try:
-                return super().attempt()
+                code = super().attempt()
+                self.containers.leave()
+                return code
             except Failure:
-                if known == len(self.mixed):
+                if known == (len(self.mixed), len(self.containers)):
                     raise
 
     def _run(self, side: Any) -> Any:
@@ -97,7 +102,7 @@ class Branch(Trial):
 
     def _inner(self, condition: Any, then: Any, otherwise: Any, code: Any) -> Any:
         """The code of a branch in this one, at its end; ``code`` is what it acts on."""
-        names, stores = self.names, tuple(self.stores)
+        names, stores = (*self.names, *self.containers.names), tuple(self.stores)
         found = Branch(then, otherwise, None, names, stores, self.tail, *blocks_at_returns(code)).join(condition)
         if found is None:
             raise Failure("it leaves a loop in a branch of a branch")
@@ -114,6 +119,7 @@ class Branch(Trial):
         return self._inner(condition, lambda: first, lambda: second, code)
 
     def once(self, region: Region) -> Any:
+        self.containers.begin(region)
         memory = self.memory()
         proxies = self.storage_proxies()
         scopes, codes, raw, ends, stores = [], [], [], [], []
@@ -126,6 +132,7 @@ class Branch(Trial):
                 with self.tracer.facts.assumed(self.condition, not at):
                     self.carry_storages(r, proxies)
                     codes.append(_with_known_value(self._run(side)))
+                    self.containers.end(r)
                     self.check_effects(r)
                     raw.append({n: self.variables[n] for n in self.names})
                     values = {n: _as_known(v) for n, v in raw[-1].items()}
@@ -266,6 +273,8 @@ class Branch(Trial):
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
+        if (p is None or q is None) and self.containers.note(name, x, y):
+            raise Failure(reason)
         is_optional = any(v is None or type(v) is TracedOptional for v in (x, y))
         if is_optional and not self.tracer.inputs.prologue.varying.knows_none and UNBOUND is not x and UNBOUND is not y:
             return self._merge_maybe(name, a, b, region, None)

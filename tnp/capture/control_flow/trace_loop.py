@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture.control_flow.appended_lists import APPENDED, AppendedList
+from tnp.capture.control_flow.containers import Containers
 from tnp.capture.control_flow.early_exit import ExitPath, exits_of, joined
 from tnp.capture.control_flow.growing_arrays import GrownVariables, grows, is_renewed, renew
 from tnp.capture.control_flow.iterables import Iterations
@@ -43,6 +44,7 @@ from tnp.capture.speculation.trials import (
     grown_lists,
     is_same_array,
     is_unknown,
+    place_of,
 )
 from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
@@ -62,7 +64,8 @@ class Loop(Trial):
     """A ``for`` loop over ``iterations``, or a ``while`` loop on ``test``, tried as one operation.
 
     ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
-    those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out.
+    those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out. ``own`` are those
+    of ``names`` that only the body reads.
 
     It has many methods: the steps of an attempt, and what each attempt finds out for the next.
     """
@@ -70,6 +73,7 @@ class Loop(Trial):
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], iterations: Iterations | None, *, tells: bool,
         knows_first_test: bool = False, turns: BufferRotation | None = None, lifts: bool = False, forever: bool = False,
+        own: Sequence[str] = (),
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
         #: whether integers are taken to keep the values that they begin with, and those that do not
@@ -87,6 +91,8 @@ class Loop(Trial):
         self.optional: set[str] = set()
         #: those that it binds to arrays with more rows each time
         self.grown = GrownVariables(self.tracer.growing)
+        #: those that it binds to containers
+        self.containers = Containers(self.variables, self.names, place_of(body), own)
         #: those that an iteration leaves bound to the array of another
         self.joint = JointNames()
         #: what bounds how often it runs as long as its condition holds, and how often that is at most (``None``: nobody knows)
@@ -143,6 +149,7 @@ class Loop(Trial):
             try:
                 left = super().attempt()
                 self.grown.end(self.variables)
+                self.containers.leave()
                 return left
             except Failure:
                 self.grown.begin(self.names, self.variables)
@@ -232,6 +239,7 @@ class Loop(Trial):
             len(self.counting),
             len(self.grown),
             len(self.joint),
+            len(self.containers),
             self.most is not None,
             sum(map(len, self.varying.values())),
             len(set(self.differing.values())),
@@ -269,6 +277,7 @@ class Loop(Trial):
     def once(self, region: Region) -> Any:
         carried, inits, entries = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         self.sizes, self.of_size = {}, {}
+        self.containers.begin(region)
         for name in self.names:
             value = self.variables[name]
             if self._may_be_nothing(name, value):
@@ -313,8 +322,10 @@ class Loop(Trial):
             flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
         renew(self.names, self.variables)
+        self.containers.enter()
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
+        self.containers.end(region)
         leaves = exits_of(code, region, self.variables, self.names)
         if not leaves and (self.forever or condition is True):
             reason = "its condition does not depend on what it computes"  # or the end is not to be seen yet
@@ -490,6 +501,8 @@ class Loop(Trial):
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
                 may_be = self.lifts or type(value) is TracedMaybe
+                if self.containers.note(name, before, value):
+                    raise Failure(f"{name} is bound to containers")
                 if before is None and (self.lifts or type(value) is TracedOptional):
                     self._may_be_none(name, proxy_of(split(value, None)[0]))
                 if before is UNBOUND and may_be and name not in self.variables.attributes:

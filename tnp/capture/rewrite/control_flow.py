@@ -6,7 +6,7 @@
         nonlocal i, s
         i = item
         BODY
-    code = __tnp__.for_(x, __tnp_body0, (), ("s",), ("a",))
+    code = __tnp__.for_(x, __tnp_body0, (), ("s",), ("a",), ())
 
 so the hook can run the body as Python does, or once for all iterations. The body shares the names that it binds with
 the function (``nonlocal``), and the hook finds them in the body's closure. The arguments tell the hook which names are
@@ -198,7 +198,9 @@ class _Flow:
             orelse = ast.Tuple([ast.Name(other.name, ast.Load()), *described], ast.Load())
         head = s.iter if is_for else self._thunk(s.test)
         hook = "for_" if is_for else "while_"
-        call = self._hook(hook, head, ast.Name(name, ast.Load()), orelse, _tuple(bound & around), _tuple(stores))
+        read_behind = self.live.after[id(s)] | self.live.always | place.later | read_at_returns([s], self.tuples)
+        described = [_tuple(bound & around), _tuple(stores), _tuple((bound & around) - read_behind)]
+        call = self._hook(hook, head, ast.Name(name, ast.Load()), orelse, *described)
         if leaving is None:
             # What follows cannot be taken along: it has to be known whether the loop returned.
             if has_jump([s]) and not place.in_body:

@@ -49,6 +49,9 @@ class Growing(Protocol):
     def share(self, holders: Sequence[Storage]) -> None:
         """Says that ``holders`` may be the memory of an item."""
 
+    def given(self) -> Sequence[Any]:
+        """The lists that were appended to it."""
+
 
 @dataclass(frozen=True)
 class ListUse:
@@ -72,10 +75,12 @@ class Retrace(BaseException):
 
 
 class Variables:
-    """The names that functions share with the function that they were made in, and attributes that they assign."""
+    """The names that functions share with the function that they were made in, attributes that they assign, and parts of the containers that
+    names are bound to."""
 
     def __init__(self, *functions: Any) -> None:
         self.attributes: dict[str, Attribute] = {}
+        self.parts: dict[str, Any] = {}
         self.cells: dict[str, CellType] = {}
         for f in functions:
             if f is not None:
@@ -100,9 +105,11 @@ class Variables:
         return any(a.owner is owner and a.name == name for a in self.attributes.values())
 
     def __contains__(self, name: str) -> bool:
-        return name in self.cells or name in self.attributes
+        return name in self.cells or name in self.attributes or name in self.parts
 
     def __getitem__(self, name: str) -> Any:
+        if name in self.parts:
+            return self.parts[name]
         if name in self.attributes:
             return self.attributes[name].get()
         try:
@@ -111,7 +118,9 @@ class Variables:
             return UNBOUND
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if name in self.attributes:
+        if name in self.parts:
+            self.parts[name] = value
+        elif name in self.attributes:
             self.attributes[name].set(value)
         elif value is not UNBOUND:
             self.cells[name].cell_contents = value
@@ -123,7 +132,7 @@ class Variables:
             self[name] = value
 
     def values(self) -> dict[str, Any]:
-        return {name: self[name] for name in (*self.cells, *self.attributes)}
+        return {name: self[name] for name in (*self.cells, *self.attributes, *self.parts)}
 
 
 class Region:

@@ -36,6 +36,7 @@ __all__ = [
     "is_same_array",
     "is_same_constant",
     "is_unknown",
+    "place_of",
     "ways_of",
     "without",
 ]
@@ -335,6 +336,12 @@ def grown_lists(region: Region) -> Iterator[tuple[list[Any], list[Any]]]:
     for now, before in region.contents.found:
         if type(now) is list and len(now) > len(before) and all(a is b for a, b in zip(now, before)):
             yield now, now[len(before) :]
+
+
+def place_of(body: Any) -> str:
+    """What a body is called in messages."""
+    code = body.__code__
+    return f"the code in {code.co_filename}:{code.co_firstlineno}"
 
 
 def is_same_array(a: Any, b: TracedArray) -> bool:

@@ -1,0 +1,257 @@
+"""Variables bound to containers: a loop or a branch carries what is in them, part by part.
+
+``state = (x + h * v, v - h * x)`` binds a variable to another tuple in each iteration. Where all these tuples are put together alike, their
+parts are variables of the loop, and each iteration begins with a tuple of the present ones. The same holds for named tuples, lists and
+dicts, and for lists of which the program counts the items: these are one array.
+
+Other names of a list or a dict would not see what a later statement changes in the one that is put together. So its iteration may not
+change the one that it begins with, and nothing else may hold the one that it ends with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.control_flow.counted_lists import CountedList
+from tnp.capture.control_flow.item_parts import Part, parts_of_item
+from tnp.capture.control_flow.lists_of_lists import look
+from tnp.capture.libraries.numpy.operations import scalar_of
+from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
+from tnp.capture.speculation.reachable import Reachable
+from tnp.capture.speculation.regions import Region, Variables
+from tnp.capture.speculation.trials import Failure
+
+__all__ = ["Containers"]
+
+#: parts of one variable, at most
+MOST = 64
+_ROWS = (RowOfNumbers, RowOfScalars)
+_CHANGEABLE = (list, dict, *_ROWS)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How a container is put together: its class, its positions or keys, and the structures of its items (``None``: a part)."""
+
+    kind: type
+    keys: tuple[Any, ...]
+    items: tuple[Structure | None, ...]
+
+    def count(self) -> int:
+        """How many parts it has."""
+        return sum(1 if item is None else item.count() for item in self.items)
+
+    def is_changeable(self) -> bool:
+        """Whether it is or has a list or a dict."""
+        return self.kind in _CHANGEABLE or any(item is not None and item.is_changeable() for item in self.items)
+
+
+def _structure(x: Any) -> Structure | None:
+    """How a value is put together; ``None`` for one that is no container."""
+    kind = type(x)
+    if kind is dict:
+        if not all(type(k) in (str, int) for k in x):
+            return None
+        return Structure(dict, tuple(x), tuple(map(_structure, x.values())))
+    is_named = isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple
+    if kind is tuple or kind is list or is_named:
+        return Structure(kind, tuple(range(len(x))), tuple(map(_structure, x)))
+    return None
+
+
+def _structure_of_both(x: Any, y: Any) -> Structure | None:
+    """How both of two values are put together; ``None`` if they are no containers, or are not alike."""
+    if isinstance(x, ListStandIn) or isinstance(y, ListStandIn):
+        kinds = [parts_of_item(z) if isinstance(z, list) else (None, ()) for z in (x, y)]
+        (kind, rows), (other, others) = kinds
+        if kind is not other or kind not in _ROWS or rows[0].dtype != others[0].dtype:
+            return None
+        return Structure(kind, (rows[0].dtype,), (None,))
+    found = _structure(x)
+    if found is None or found.count() > MOST:
+        return None
+    return found if found == _structure(y) else None
+
+
+def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
+    """The parts of a container. Raises :class:`Failure` if it is put together otherwise."""
+    if structure is None:
+        yield x
+        return
+    if structure.kind in _ROWS:
+        kind, parts = parts_of_item(x) if isinstance(x, list) else (None, ())
+        if kind is not structure.kind or parts[0].dtype != structure.keys[0]:
+            raise Failure("it binds a list of other items")
+        yield parts[0]
+        return
+    if type(x) is not structure.kind or len(x) != len(structure.keys):
+        raise Failure("it binds a variable to containers of several kinds")
+    if structure.kind is dict and tuple(x) != structure.keys:
+        raise Failure("it binds a variable to dicts with other keys")
+    for item, value in zip(structure.items, x.values() if structure.kind is dict else x):
+        yield from _parts(value, item)
+
+
+def _together(structure: Structure | None, parts: Iterator[Any], description: str) -> Any:
+    """A new container of that structure, of the next parts."""
+    if structure is None:
+        return next(parts)
+    if structure.kind in _ROWS:
+        rows = next(parts)
+        example: Any = scalar_of(rows.dtype.type, 0)
+        if structure.kind is RowOfNumbers:
+            example = example.item()
+        return CountedList.of_rows(description, example, (Part(example, rows=rows),), rows.shape[0])
+    items = [_together(item, parts, description) for item in structure.items]
+    if structure.kind is dict:
+        return dict(zip(structure.keys, items))
+    return items if structure.kind is list else tuple.__new__(structure.kind, items)
+
+
+def _changeable(x: Any, structure: Structure | None) -> Iterator[Any]:
+    """The lists and dicts in a container."""
+    if structure is None:
+        return
+    if structure.kind in _CHANGEABLE:
+        yield x
+    if structure.kind not in _ROWS:
+        for item, value in zip(structure.items, x.values() if structure.kind is dict else x):
+            yield from _changeable(value, item)
+
+
+def _look(x: Any) -> list[Any]:
+    return look(x) if isinstance(x, list) else list(x.values())
+
+
+class Containers:
+    """The variables of a loop or a branch that are carried part by part. ``where`` tells its place in messages, and ``own`` are the variables
+    that only the body of the loop reads."""
+
+    def __init__(self, variables: Variables, names: list[str], where: str, own: Sequence[str] = ()) -> None:
+        self._variables, self._names, self._where, self._own = variables, names, where, own
+        self._structures: dict[str, Structure] = {}
+        #: of each variable, the names of its parts, and the container that it was bound to at first
+        self._parts: dict[str, list[str]] = {}
+        self._first: dict[str, Any] = {}
+        #: variables that are bound to the container of another
+        self._same: dict[str, str] = {}
+        #: the lists and dicts with which an iteration begins, as they were
+        self._entered: list[tuple[Any, list[Any]]] = []
+
+    def __len__(self) -> int:
+        return len(self._structures) + len(self._same)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return (*self._structures, *self._same)
+
+    def note(self, name: str, before: Any, after: Any) -> bool:
+        """Says that a variable is bound to one container, and then to another. Whether it is carried part by part from the next attempt
+        on."""
+        if name in self._variables.attributes or name in self._variables.parts or name not in self._names:
+            return False
+        structure = _structure_of_both(before, after)
+        varying = active.current().inputs.prologue.varying
+        if structure is None or varying.is_specialized(self._description(name)):
+            return False
+        self._structures[name] = structure
+        self._parts[name] = [f"part {k} of {name}" for k in range(structure.count())]
+        self._names.remove(name)
+        self._names += self._parts[name]
+        return True
+
+    def _description(self, name: str) -> str:
+        return f"the list {name} that {self._where} binds anew"
+
+    def begin(self, region: Region) -> None:
+        """Takes the containers apart, before a region is opened."""
+        for name, other in self._same.items():
+            if self._variables[name] is not self._variables[other]:
+                raise Failure(f"{name} and {other} begin with two containers", settles=True)
+        for name, structure in self._structures.items():
+            self._first[name] = self._variables[name]
+            found = dict(zip(self._parts[name], _parts(self._variables[name], structure)))
+            self._variables.parts.update(found)
+            region.values.update(found)
+
+    def enter(self) -> None:
+        """Binds the variables to containers of the present parts."""
+        self._entered = []
+        for name, structure in self._structures.items():
+            made = _together(structure, map(self._variables.__getitem__, self._parts[name]), self._description(name))
+            self._variables[name] = made
+            self._entered += ((x, _look(x)) for x in _changeable(made, structure))
+        self._bind_the_same()
+
+    def end(self, region: Region) -> None:
+        """Takes the containers apart that the variables are bound to when a region ends. Raises :class:`Failure` if that cannot be."""
+        if any(now is not was for x, before in self._entered for now, was in _pairs(_look(x), before)):
+            raise Failure("it changes a list or a dict that a variable is bound to, and binds the variable anew")
+        for name, other in self._same.items():
+            if self._variables[name] is not self._variables[other]:
+                raise Failure(f"{name} and {other} are bound to one container in some iterations")
+        for name, structure in self._structures.items():
+            value = self._variables[name]
+            if value is not self._first[name] and structure.is_changeable():
+                self._check_unshared(name, value, structure, region)
+            self._variables.parts.update(zip(self._parts[name], list(_parts(value, structure))))
+
+    def _check_unshared(self, name: str, value: Any, structure: Structure, region: Region) -> None:
+        entered = [x for x, _ in self._entered]
+        mine = [x for x in _changeable(value, structure) if not any(x is y for y in entered)]
+        same = [n for n, other in self._same.items() if other == name]
+        known = self._variables.values()
+        # What the body binds is read later, or it is none of the names.
+        others = [
+            v for n, v in known.items()
+            if n not in (name, *same, *self._parts[name]) and (n in self._names or v is region.values[n])
+        ]  # fmt: skip
+        for n in self._structures:
+            if n != name and known[n] is value:
+                self._join(n, name)
+        elsewhere = Reachable([*others, *(now for now, _ in region.contents.found)])
+        given = self._items_of_lists(region, is_own=name in self._own)
+        seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *given)}
+        if elsewhere.too_many or len({id(x) for x in mine}) < len(mine) or any(id(x) in seen for x in mine):
+            raise Failure(f"something else may hold the list or the dict that {name} is bound to")
+
+    def _items_of_lists(self, region: Region, *, is_own: bool) -> list[Any]:
+        """What was appended to lists. The lists have copies. So of what a variable is bound to that only the body reads, it does not
+        matter, unless the body changes items."""
+        uses = region.list_uses() if is_own else active.current().list_uses
+        changed = {id(use.list) for use in uses if any(type(n) is int and n == 0 for n in use.times)}
+        given = [x for use in uses if not is_own or id(use.list) in changed for x in use.list.given()]
+        inside = Reachable([*given, *(() if is_own else region.contents.growing)])
+        return [*given, *(now for now, _ in inside.found)]
+
+    def _join(self, name: str, other: str) -> None:
+        """Says that a variable is bound to the container of another."""
+        for part in self._parts.pop(name):
+            self._names.remove(part)
+            self._variables.parts.pop(part, None)
+        del self._structures[name]
+        self._same[name] = other
+        raise Failure(f"{name} and {other} are bound to one container")
+
+    def _bind_the_same(self) -> None:
+        for name, other in self._same.items():
+            self._variables[name] = self._variables[other]
+
+    def leave(self) -> None:
+        """Binds the variables to what they are after all: to the containers from before, if nothing in them is another."""
+        for name, structure in self._structures.items():
+            parts = [self._variables[p] for p in self._parts[name]]
+            first = self._first[name]
+            if structure.kind not in _ROWS and all(x is y for x, y in zip(parts, _parts(first, structure))):
+                self._variables[name] = first
+            else:
+                self._variables[name] = _together(structure, iter(parts), self._description(name))
+        self._bind_the_same()
+
+
+def _pairs(now: Sequence[Any], before: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(now, before) if len(now) == len(before) else iter([(0, 1)])

@@ -21,8 +21,9 @@ from tnp.capture.control_flow.lists_of_lists import look
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
 from tnp.capture.speculation.reachable import Reachable
-from tnp.capture.speculation.regions import Region, Variables
+from tnp.capture.speculation.regions import UNBOUND, Region, Variables
 from tnp.capture.speculation.trials import Failure
+from tnp.capture.tracing.growing import GrowingArray
 
 __all__ = ["Containers"]
 
@@ -56,7 +57,7 @@ def _structure(x: Any) -> Structure | None:
         if not all(type(k) in (str, int) for k in x):
             return None
         return Structure(dict, tuple(x), tuple(map(_structure, x.values())))
-    is_named = isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple
+    is_named = isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple and not getattr(x, "__dict__", None)
     if kind is tuple or kind is list or is_named:
         return Structure(kind, tuple(range(len(x))), tuple(map(_structure, x)))
     return None
@@ -79,6 +80,8 @@ def _structure_of_both(x: Any, y: Any) -> Structure | None:
 def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
     """The parts of a container. Raises :class:`Failure` if it is put together otherwise."""
     if structure is None:
+        if type(x) is GrowingArray:
+            raise Failure("an array that grows is in a container")
         yield x
         return
     if structure.kind in _ROWS:
@@ -87,11 +90,12 @@ def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
             raise Failure("it binds a list of other items")
         yield parts[0]
         return
-    if type(x) is not structure.kind or len(x) != len(structure.keys):
+    container: Any = x
+    if type(x) is not structure.kind or len(container) != len(structure.keys):
         raise Failure("it binds a variable to containers of several kinds")
-    if structure.kind is dict and tuple(x) != structure.keys:
+    if structure.kind is dict and tuple(container) != structure.keys:
         raise Failure("it binds a variable to dicts with other keys")
-    for item, value in zip(structure.items, x.values() if structure.kind is dict else x):
+    for item, value in zip(structure.items, container.values() if structure.kind is dict else container):
         yield from _parts(value, item)
 
 
@@ -128,16 +132,20 @@ def _look(x: Any) -> list[Any]:
 
 class Containers:
     """The variables of a loop or a branch that are carried part by part. ``where`` tells its place in messages, and ``own`` are the variables
-    that only the body of the loop reads."""
+    that only the body of the loop reads. What runs ``surely`` binds all of them."""
 
-    def __init__(self, variables: Variables, names: list[str], where: str, own: Sequence[str] = ()) -> None:
-        self._variables, self._names, self._where, self._own = variables, names, where, own
+    def __init__(
+        self, variables: Variables, names: list[str], where: str, own: Sequence[str] = (), *, surely: bool = False
+    ) -> None:
+        self._variables, self._names, self._where, self._own, self._surely = variables, names, where, own, surely
         self._structures: dict[str, Structure] = {}
         #: of each variable, the names of its parts, and the container that it was bound to at first
         self._parts: dict[str, list[str]] = {}
         self._first: dict[str, Any] = {}
         #: variables that are bound to the container of another
         self._same: dict[str, str] = {}
+        #: what variables are bound to before the region
+        self._values: dict[str, Any] = {}
         #: the lists and dicts with which an iteration begins, as they were
         self._entered: list[tuple[Any, list[Any]]] = []
 
@@ -162,6 +170,7 @@ class Containers:
         self._parts[name] = [f"part {k} of {name}" for k in range(structure.count())]
         self._names.remove(name)
         self._names += self._parts[name]
+        self._variables.parts.update(dict.fromkeys(self._parts[name], UNBOUND))
         return True
 
     def _description(self, name: str) -> str:
@@ -169,12 +178,18 @@ class Containers:
 
     def begin(self, region: Region) -> None:
         """Takes the containers apart, before a region is opened."""
+        self._values, self._entered = self._variables.values(), []
         for name, other in self._same.items():
             if self._variables[name] is not self._variables[other]:
                 raise Failure(f"{name} and {other} begin with two containers", settles=True)
         for name, structure in self._structures.items():
-            self._first[name] = self._variables[name]
-            found = dict(zip(self._parts[name], _parts(self._variables[name], structure)))
+            first = self._first[name] = self._variables[name]
+            if first is not UNBOUND and not self._surely and structure.is_changeable():
+                self._check_unshared(name, first, structure, [c.made for c in active.current().inputs.containers])
+            if first is UNBOUND:  # of a branch, whose sides bind it
+                found = dict.fromkeys(self._parts[name], UNBOUND)
+            else:
+                found = dict(zip(self._parts[name], _parts(first, structure)))
             self._variables.parts.update(found)
             region.values.update(found)
 
@@ -197,27 +212,33 @@ class Containers:
         for name, structure in self._structures.items():
             value = self._variables[name]
             if value is not self._first[name] and structure.is_changeable():
-                self._check_unshared(name, value, structure, region)
+                self._check_unshared(name, value, structure, self._held(name, value, region))
             self._variables.parts.update(zip(self._parts[name], list(_parts(value, structure))))
 
-    def _check_unshared(self, name: str, value: Any, structure: Structure, region: Region) -> None:
+    def _check_unshared(self, name: str, value: Any, structure: Structure, held: Sequence[Any]) -> None:
+        """Raises :class:`Failure` if a list or a dict in a container is ``held``, or one that another variable is bound to, or that is in
+        either."""
         entered = [x for x, _ in self._entered]
         mine = [x for x in _changeable(value, structure) if not any(x is y for y in entered)]
         same = [n for n, other in self._same.items() if other == name]
         known = self._variables.values()
-        # What the body binds is read later, or it is none of the names.
-        others = [
-            v for n, v in known.items()
-            if n not in (name, *same, *self._parts[name]) and (n in self._names or v is region.values[n])
-        ]  # fmt: skip
+        others = [v for n, v in known.items() if n not in (name, *same, *self._parts[name]) and self._is_read(n, v)]
         for n in self._structures:
             if n != name and known[n] is value:
                 self._join(n, name)
-        elsewhere = Reachable([*others, *(now for now, _ in region.contents.found)])
-        given = self._items_of_lists(region, is_own=name in self._own)
-        seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *given)}
+        elsewhere = Reachable([*others, *held])
+        seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *held)}
         if elsewhere.too_many or len({id(x) for x in mine}) < len(mine) or any(id(x) in seen for x in mine):
             raise Failure(f"something else may hold the list or the dict that {name} is bound to")
+
+    def _is_read(self, name: str, value: Any) -> bool:
+        """Whether what a variable is bound to may be read: of those that the region binds, the names are read later."""
+        return name in self._names or name in self._structures or value is self._values.get(name)
+
+    def _held(self, name: str, value: Any, region: Region) -> list[Any]:
+        """The lists and dicts from before a region, and what is in lists that count their items."""
+        known = [now for now, _ in region.contents.found if now is not self._first[name]]
+        return [*known, *self._items_of_lists(region, is_own=name in self._own)]
 
     def _items_of_lists(self, region: Region, *, is_own: bool) -> list[Any]:
         """What was appended to lists. The lists have copies. So of what a variable is bound to that only the body reads, it does not
@@ -246,7 +267,8 @@ class Containers:
         for name, structure in self._structures.items():
             parts = [self._variables[p] for p in self._parts[name]]
             first = self._first[name]
-            if structure.kind not in _ROWS and all(x is y for x, y in zip(parts, _parts(first, structure))):
+            is_new = first is UNBOUND or structure.kind in _ROWS
+            if not is_new and all(x is y for x, y in zip(parts, _parts(first, structure))):
                 self._variables[name] = first
             else:
                 self._variables[name] = _together(structure, iter(parts), self._description(name))

@@ -26,7 +26,7 @@ from tnp.capture.control_flow.item_parts import (
 from tnp.capture.control_flow.iterables import is_known
 from tnp.capture.control_flow.list_lengths import ListLength
 from tnp.capture.control_flow.lists_of_lists import ItemOfRows, is_changed, look
-from tnp.capture.control_flow.uneven_items import UnevenPart, can_be_part, part_of
+from tnp.capture.control_flow.uneven_items import UnevenPart, can_count, part_of
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
 from tnp.capture.libraries.numpy.library import NUMPY
@@ -45,18 +45,12 @@ from tnp.core.prims.control_flow import START_OVER
 from tnp.core.symbols import is_symbol
 from tnp.core.views import Path
 
-__all__ = ["CountedList", "can_count", "rows_of_items"]
+__all__ = ["CountedList"]
 
 #: the least number of items that memory is allocated for
 LEAST_ROOM = 16
 #: rows that are never filled: an index of the next item is in bounds whatever the count is
 SPARE = 1
-
-
-def can_count(item: Any) -> bool:
-    """Whether a list can be counted that has such an item."""
-    values = parts_of_item(item)[1]
-    return bool(values) and all(map(can_be_part, values))
 
 
 class CountedList(ListStandIn):
@@ -89,10 +83,11 @@ class CountedList(ListStandIn):
         self._counter = ListLength(self)
         #: lists that were appended, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
+        #: whether some of these may have other names, which would not see that an item is changed
+        self._may_have_names = False
         #: for its items at places that are known, if they are lists
         self._stand_ins: dict[int, ItemOfRows] = {}
-        #: stands for the memory of the items
-        self._memory: Storage | None = None
+        self._memory: Storage | None = None  # stands for that of the items
 
     def begin(self) -> None:
         """Has rows from now on."""
@@ -140,7 +135,7 @@ class CountedList(ListStandIn):
     # Room
 
     def state(self) -> Any:
-        names = "filled parts together capacity may_overflow _base _planned _memory has_views settled".split()
+        names = "filled parts together capacity may_overflow _base _planned _memory has_views settled _may_have_names".split()
         return {name: getattr(self, name) for name in names}, list(self.items), list(self._given)
 
     def restore(self, state: Any) -> None:
@@ -150,25 +145,23 @@ class CountedList(ListStandIn):
 
     def make_room(self, uses: Sequence[ListUse]) -> None:
         before, items = self.parts, self.items
-        if any(isinstance(x, list) for x in items):
-            raise self._refusal()  # which may have other names
+        lists = [x for x in items if isinstance(x, list)]
+        if len({*map(id, lists)}) < len(lists):
+            raise self._refusal()
         parts = self._wanted or before
         for x in items:
             parts = self._taking(x, parts)
         if not before:
             self._base = len(items)
         more, self._planned = uses[self._planned :], len(uses)
-        if (
-            before
-            and all(any(type(n) is int and n == 0 for n in use.times) for use in more)
-            and all(p.kinds == q.kinds for p, q in zip(parts, before))
-        ):
+        is_same = bool(before) and all(p.kinds == q.kinds for p, q in zip(parts, before))
+        if is_same and all(any(type(n) is int and n == 0 for n in use.times) for use in more):
             return
         room, self.may_overflow = room_for(uses, max(p.width for p in parts), self._base)
         if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
             room = max(room, LEAST_ROOM, 2 * self.capacity if room > self.capacity else 0)  # there may be more to come
         is_enough = type(room) is int and type(self.capacity) is int and room <= self.capacity
-        if before and is_enough and all(p.kinds == q.kinds for p, q in zip(parts, before)):
+        if is_same and is_enough:
             return
         pairs = zip(parts, before or (None,) * len(parts))
         self.parts = tuple(p.allocated(room + SPARE, q, self.filled) for p, q in pairs)
@@ -178,6 +171,8 @@ class CountedList(ListStandIn):
             for i, x in enumerate(items[:1] if is_repeated(items) else items):
                 self._store(i if not is_repeated(items) else slice(len(items)), x)
             self.filled, self.items = len(items), []
+            self._given += [(x, look(x)) for x in lists]
+            self._may_have_names = bool(lists)
             assert self.parts[0].rows is not None
             self._memory = Storage(self.parts[0].rows.storage.value)
             self._memory.has_list = True
@@ -263,6 +258,8 @@ class CountedList(ListStandIn):
 
     def rewrite(self) -> None:
         """Notes that an item is about to be changed."""
+        if self._may_have_names:
+            raise self._refusal()
         self._use(ListUse(self, (0,)))
 
     def _set_count(self, count: Any) -> None:
@@ -327,7 +324,7 @@ class CountedList(ListStandIn):
             for x in items:
                 self.append(x)
             return
-        rows = rows_of_items(items)
+        rows = _rows_of_items(items)
         if rows is None or any(r.over and any(x is self for x in r.over) for r in active.current().regions):
             raise self._refusal()
         example, parts, n = rows
@@ -575,7 +572,7 @@ class CountedList(ListStandIn):
         return columns[0] if self.together is None else RowsOfParts(columns, self.together)
 
 
-def rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
+def _rows_of_items(items: Any) -> tuple[Any, tuple[Part, ...], Any] | None:
     """An example of the items of a list or of an array, the parts that have them, and how many there are; ``None`` if they are not rows."""
     if type(items) is CountedList:
         items._check()

@@ -11,7 +11,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region, Variables
-from tnp.capture.speculation.trials import is_same_array
+from tnp.capture.speculation.trials import Failure, is_same_array
 from tnp.capture.tracing.outer_names import Binding
 from tnp.capture.tracing.output_aliasing import may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
@@ -24,6 +24,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path
 
 __all__ = [
+    "CarriedSizes",
     "bound_counters",
     "carried_handle",
     "dims_that_shrink",
@@ -220,6 +221,44 @@ def output_handle(proxy: Any, like: TracedArray | None) -> Any:
 def _array(proxy: TensorProxy, like: Any, *, writable: bool) -> TracedArray:
     strides = like._strides if type(like) is TracedArray else () if proxy.scalar else None
     return TracedArray(Storage(proxy, writable=writable), Path(), proxy, strides)
+
+
+class CarriedSizes:
+    """The sizes that dimensions of carried arrays have in each iteration. Dimensions that begin equal are assumed to stay equal."""
+
+    def __init__(self) -> None:
+        #: where an attempt showed that they do not stay equal, numbers that tell them apart
+        self._differing: dict[tuple[str, int], int] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets the sizes of the attempt before."""
+        self._sizes: dict[tuple[Any, int], NumberProxy] = {}
+        self._dims: dict[str, list[tuple[str, int]]] = {}
+
+    def kinds(self) -> int:
+        """How many are told apart."""
+        return len(set(self._differing.values()))
+
+    def size(self, name: str, d: int, begins: Any) -> NumberProxy:
+        """The size of a dimension of a variable in each iteration."""
+        key = sizes.key_of(begins), self._differing.get((name, d), 0)
+        if key not in self._sizes:
+            self._sizes[key] = NumberProxy(None, int, bound=sizes.bound(begins), low=0)
+        self._dims.setdefault(self._sizes[key].name, []).append((name, d))
+        return self._sizes[key]
+
+    def check(self, carried: dict[str, Proxy], results: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if dimensions that were taken to stay equal do not, and tells them apart."""
+        told = dict.fromkeys(self._differing.values())
+        for dims in self._dims.values():
+            ends = [sizes.key_of(results.get(name, carried[name]).shape[d]) for name, d in dims]
+            kinds = list(dict.fromkeys(ends))
+            if len(kinds) == 1:
+                continue
+            for dim, end in zip(dims, ends):
+                self._differing[dim] = len(told) + 1 + kinds.index(end)
+            raise Failure("arrays that begin with one length do not keep one", settles=True)
 
 
 def own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import number_type
-from tnp.capture.control_flow.counted_lists import CountedList, can_count
+from tnp.capture.control_flow.counted_lists import CountedList
 from tnp.capture.control_flow.item_parts import Part, parts_of_item
 from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.control_flow.uneven_items import can_count
 from tnp.capture.guards.varying_values import CountsItems
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import scalar_of

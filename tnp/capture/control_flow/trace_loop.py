@@ -13,6 +13,7 @@ from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.iteration_bounds import IterationBound, bound_of
 from tnp.capture.control_flow.joint_names import JointNames
 from tnp.capture.control_flow.loop_carried import (
+    CarriedSizes,
     bound_counters,
     carried_handle,
     dims_that_shrink,
@@ -50,7 +51,7 @@ from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes
+from tnp.core import prims
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
@@ -92,7 +93,8 @@ class Loop(Trial):
         #: those that it binds to arrays with more rows each time
         self.grown = GrownVariables(self.tracer.growing)
         #: those that it binds to containers
-        self.containers = Containers(self.variables, self.names, place_of(body), own)
+        begins = iterations is not None and iterations.known
+        self.containers = Containers(self.variables, self.names, place_of(body), own, surely=begins)
         #: those that an iteration leaves bound to the array of another
         self.joint = JointNames()
         #: what bounds how often it runs as long as its condition holds, and how often that is at most (``None``: nobody knows)
@@ -114,14 +116,11 @@ class Loop(Trial):
         self.owned: set[str] = set()
         #: of arrays that variables are bound to anew, the dimensions that are others in each iteration
         self.varying: dict[str, set[int]] = {}
-        #: Dimensions that begin equal are assumed to stay equal. Where an attempt showed that they do not, these numbers tell them apart.
-        self.differing: dict[tuple[str, int], int] = {}
-        #: in the present attempt, the sizes of dimensions that begin equal, and the dimensions by name
+        #: the sizes of dimensions that are others in each iteration
+        self.sizes = CarriedSizes()
         #: the lists that each iteration appends to, by ``id``
         self.appended: dict[int, AppendedList] = {}
         self._made: list[int] = []
-        self.sizes: dict[tuple[Any, int], NumberProxy] = {}
-        self.of_size: dict[str, list[tuple[str, int]]] = {}
 
     def roll(self) -> Any:
         """Records the loop. Gives how it was left, if that is asked and known only when the program runs.
@@ -184,7 +183,7 @@ class Loop(Trial):
         if held is UNBOUND:
             nothing = nothing_like(self.maybe[name])
             held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
-        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=(), size=self._size)
+        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=(), size=self.sizes.size)
         if made is None or name in self.mixed:
             raise Failure(f"{name} may be unbound")
         inits[name], carried[name], entries[name] = made
@@ -242,28 +241,8 @@ class Loop(Trial):
             len(self.containers),
             self.most is not None,
             sum(map(len, self.varying.values())),
-            len(set(self.differing.values())),
+            self.sizes.kinds(),
         )
-
-    def _size(self, name: str, d: int, begins: Any) -> NumberProxy:
-        """The size of a dimension in each iteration. Dimensions that begin equal share one, until they are known to differ."""
-        key = sizes.key_of(begins), self.differing.get((name, d), 0)
-        if key not in self.sizes:
-            self.sizes[key] = NumberProxy(None, int, bound=sizes.bound(begins), low=0)
-        self.of_size.setdefault(self.sizes[key].name, []).append((name, d))
-        return self.sizes[key]
-
-    def _check_sizes(self, carried: dict[str, Proxy], results: dict[str, Any]) -> None:
-        """Raises :class:`Failure` if dimensions that were taken to stay equal do not, and tells them apart."""
-        told = dict.fromkeys(self.differing.values())
-        for dims in self.of_size.values():
-            ends = [sizes.key_of(results.get(name, carried[name]).shape[d]) for name, d in dims]
-            kinds = list(dict.fromkeys(ends))
-            if len(kinds) == 1:
-                continue
-            for dim, end in zip(dims, ends):
-                self.differing[dim] = len(told) + 1 + kinds.index(end)
-            raise Failure("arrays that begin with one length do not keep one", settles=True)
 
     def _may_own(self, value: Any) -> bool:
         """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
@@ -276,7 +255,7 @@ class Loop(Trial):
 
     def once(self, region: Region) -> Any:
         carried, inits, entries = dict[str, Any](), dict[str, Any](), dict[str, Any]()
-        self.sizes, self.of_size = {}, {}
+        self.sizes.begin()
         self.containers.begin(region)
         for name in self.names:
             value = self.variables[name]
@@ -292,7 +271,7 @@ class Loop(Trial):
             kept = type(value) is TracedArray and not value.scalar and written
             made = None if kept else carried_handle(
                 name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ()),
-                size=self._size,
+                size=self.sizes.size,
             )  # fmt: skip
             if made is not None and self.assumes and type(value) is int and name not in self.counting:
                 made[1].low = made[1].bound = value
@@ -520,7 +499,7 @@ class Loop(Trial):
                 raise Failure(f"{name} counts")
             if value is None or type(value) is TracedOptional:
                 self._may_be_none(name, carried[name])
-            if (axis := grows(region.values[name], value)) is not None:
+            if name not in self.variables.parts and (axis := grows(region.values[name], value)) is not None:
                 self.tracer.growing.setdefault(name, axis)
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
@@ -533,7 +512,7 @@ class Loop(Trial):
             results[name] = result
         if len(self.loose) > known:
             raise Failure(f"{' and '.join(sorted(self.loose))} do not keep their layout")
-        self._check_sizes(carried, results)
+        self.sizes.check(carried, results)
         ends = {n: handles.get(n, x) for n, x in entries.items()}
         if self.joint.find({n: h for n, h in ends.items() if type(h) is TracedArray and not h.scalar}):
             raise Failure("two of its variables may be bound to one array")

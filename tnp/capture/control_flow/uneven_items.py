@@ -10,7 +10,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import value_of
-from tnp.capture.control_flow.item_parts import ROOM, Part
+from tnp.capture.control_flow.item_parts import ROOM, Part, parts_of_item
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.uneven_lists import UnevenArrays
@@ -24,7 +24,7 @@ from tnp.core.prims.control_flow import START_OVER
 if TYPE_CHECKING:
     from tnp.capture.speculation.regions import Region
 
-__all__ = ["UnevenPart", "can_be_part", "part_of"]
+__all__ = ["UnevenPart", "can_count", "part_of"]
 
 
 def is_uneven_array(x: Any) -> bool:
@@ -36,7 +36,13 @@ def is_uneven_array(x: Any) -> bool:
     return symbols.extents(x.shape_[:1]) is None
 
 
-def can_be_part(x: Any) -> bool:
+def can_count(item: Any) -> bool:
+    """Whether a list can be counted that has such an item."""
+    values = parts_of_item(item)[1]
+    return bool(values) and all(map(_can_be_part, values))
+
+
+def _can_be_part(x: Any) -> bool:
     """Whether a value can be one of those that an array has as its rows."""
     return type(x) is TracedEither or value_of([x], views=True) is not None or is_uneven_array(x)
 

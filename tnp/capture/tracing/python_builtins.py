@@ -15,6 +15,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import (
+    TracedRange,
     Iterations,
     counted_from_zero,
     enumerate_,
@@ -176,7 +177,7 @@ def _bool(x: Any) -> Any:
 
 
 def _list(*xs: Any) -> Any:
-    if len(xs) != 1 or not (type(xs[0]) is range or is_traced(xs)):
+    if len(xs) != 1 or not (type(xs[0]) in (range, TracedRange) or is_traced(xs)):
         return list(*xs)
     (x,) = xs
     return x.copy() if isinstance(x, ListStandIn) else list_of(x, lambda: list(x), numbers=False)

@@ -1,0 +1,288 @@
+"""Variables that loops and branches bind to other tuples, lists and dicts: their parts are variables of the program."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import EXECUTORS, same_as_eager
+from tnp.core.subtraces import is_control_flow
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+Pair = namedtuple("Pair", "position velocity")
+RNG = np.random.default_rng(0)
+
+
+def lengths(*more):
+    """Arguments of several lengths, with copies of ``more``."""
+    rows = [RNG.normal(size=n) for n in (30, 45, 60, 20, 75)]
+    return [lambda x=x: (x.copy(), *(type(m)(m) for m in more)) for x in rows]
+
+
+def a_tuple_of_numbers(x):
+    state = (1.0, 0.5)
+    for v in x:
+        state = (state[0] + 0.1 * state[1] * v, state[1] - 0.1 * state[0])
+    return state
+
+
+def a_tuple_of_arrays(x):
+    state = (x, x * 2)
+    for _ in range(len(x)):
+        state = (state[0] + 0.1 * state[1], state[1] * 0.5)
+    return state
+
+
+def unpacked(x):
+    state = (0.0, 1.0)
+    for v in x:
+        a, b = state
+        state = b, a + b * v * 0.1
+    return state[0]
+
+
+def a_list(x):
+    state = [1.0, 0.0]
+    for v in x:
+        state = [state[0] + 0.1 * state[1] * v, state[1] - 0.1 * state[0]]
+    return state
+
+
+def _slope(y):
+    return [y[1], -y[0]]
+
+
+def an_integrator(x):
+    y, ys = [1.0, 0.0], []
+    for h in x:
+        k1 = _slope(y)
+        k2 = _slope([y[q] + 0.05 * h * k1[q] for q in range(2)])
+        y = [y[q] + 0.1 * h * k2[q] for q in range(2)]
+        ys.append(y)
+    return np.array(ys)
+
+
+def a_dict(x):
+    state = {"sum": 0.0, "count": 0}
+    for v in x:
+        state = {"sum": state["sum"] + v, "count": state["count"] + (1 if v > 0 else 0)}
+    return state["sum"] / state["count"]
+
+
+def a_named_tuple(x):
+    state = Pair(x, x * 2)
+    for _ in range(len(x)):
+        state = Pair(state.position + 0.1 * state.velocity, state.velocity * 0.5)
+    return state.position, type(state) is Pair, state
+
+
+def nested(x):
+    state = ((0.0, 1.0), [x[0], {"k": 2.0}])
+    for v in x:
+        state = ((state[0][1], state[0][0] + v), [state[1][0] * 0.5, {"k": state[1][1]["k"] + 1}])
+    return state[0][0], state[1][0], state[1][1]["k"]
+
+
+def in_a_while_loop(x):
+    state = (1.0, 0)
+    while state[0] > 1e-3:
+        state = (state[0] * (0.5 + 0.1 * abs(x[0])), state[1] + 1)
+    return state
+
+
+def left_early(x):
+    state = (0.0, 0)
+    for v in x:
+        state = (state[0] + abs(v), state[1] + 1)
+        if state[0] > 10:
+            break
+    return state
+
+
+def the_best_so_far(x):
+    best = (np.inf, -1)
+    for i in range(len(x)):
+        if x[i] < best[0]:
+            best = (x[i], i)
+    return best
+
+
+def the_best_of_none(x):
+    best = None
+    for i in range(len(x)):
+        if best is None or x[i] > best[0]:
+            best = (x[i], i)
+    return best
+
+
+def loops_in_loops(x):
+    state = (0.0, 1.0)
+    for v in x[:4]:
+        for w in x:
+            state = (state[0] + w * state[1], state[1] * 0.9)
+        state = (state[0] * v, 1.0)
+    return state
+
+
+def edit_distance(x):
+    a, b = (x > 0).astype(int), (x[3:] > 0.3).astype(int)
+    before = list(range(len(b) + 1))
+    for i in range(len(a)):
+        now = [i + 1] + [0] * len(b)
+        for j in range(len(b)):
+            differs = 0 if a[i] == b[j] else 1
+            now[j + 1] = min(before[j + 1] + 1, now[j] + 1, before[j] + differs)
+        before = now
+    return before[-1]
+
+
+LOOPS = [
+    a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
+    the_best_so_far, the_best_of_none, loops_in_loops, edit_distance,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+def test_loops_are_operations(f):
+    jitted = same_as_eager(f, *lengths(), executors=EXECUTORS)
+    assert tnp.cache_info(jitted).misses <= 2  # of one length, and of any
+    assert any(is_control_flow(b) for b in tnp.last_traces(jitted)[0].bound_symbols)
+
+
+def a_tuple_in_a_branch(x):
+    state = (x, 1.0)
+    if x.sum() > 0:
+        state = (x * 2, 2.0)
+    return state
+
+
+def tuples_on_both_sides(x):
+    if x.sum() > 0:
+        state = {"a": x * 2, "b": 3.0}
+    else:
+        state = {"a": x + 1, "b": 4.0}
+    return state["a"] * state["b"]
+
+
+@pytest.mark.parametrize("f", [a_tuple_in_a_branch, tuples_on_both_sides], ids=lambda f: f.__name__)
+def test_branches_are_operations(f):
+    rows = [RNG.normal(size=6) for _ in range(6)]
+    jitted = same_as_eager(f, *(lambda x=x: (x.copy(),) for x in rows), executors=EXECUTORS)
+    assert tnp.cache_info(jitted).misses == 1
+
+
+def changed_in_place(x):
+    state = [0.0, 0.0]
+    other = state
+    for v in x:
+        state[0] += v
+        state = [state[0], state[1] + 1]
+    return state, other
+
+
+def held_by_a_list(x):
+    state, held = [0.0, 0.0], []
+    for v in x:
+        state = [state[0] + v, state[1] + 1]
+        held.append(state)
+    state[0] = 5.0
+    return state, held[-1]
+
+
+def held_by_another_name(x):
+    state = last = [0.0, 0.0]
+    for v in x:
+        state = [state[0] + v, state[1] + 1]
+        last = state
+    last[0] = 7.0
+    return state, last
+
+
+def held_by_a_dict(x):
+    held = {"last": None}
+    state = [0.0, 0.0]
+    for v in x:
+        state = [state[0] + v, state[1] + 1]
+        held["last"] = state
+    state[1] = 3.0
+    return state, held
+
+
+def of_other_kinds(x):
+    state = (0.0, 1.0)
+    for i in range(len(x)):
+        state = (state[0] + x[i], state[1]) if i % 2 else [state[0], state[1] + 1]
+    return state
+
+
+def longer_each_time(x):
+    state = (0.0,)
+    for v in x[:12]:
+        state = (*state, v)
+    return state
+
+
+def of_the_caller(x, state):
+    for v in x:
+        state[0] += v
+        state = [state[0] * 0.5, state[1] + 1]
+    return state
+
+
+def of_the_caller_in_no_iteration(x, state):
+    for _ in range(int(x[0] > 100)):
+        state = [state[0] + 1, state[1]]
+    state[0] = 9.0
+    return state
+
+
+def one_list_again(x):
+    first = state = [1.0, 2.0]
+    for v in x:
+        state = [state[0] + v, state[1]]
+    if len(x) > 50:
+        state = first
+    return state, first is state
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    "f",
+    [changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again],
+    ids=lambda f: f.__name__,
+)
+def test_names_of_one_container_see_its_changes(f):
+    for executors in EXECUTORS:
+        jitted = tnp.jit(f, executors=executors)
+        for make in lengths():
+            found, expected = jitted(*make()), f(*make())
+            assert repr(found) == repr(expected)
+            assert _is_shared(found) == _is_shared(expected)
+
+
+def _is_shared(found):
+    return isinstance(found, tuple) and len(found) == 2 and found[0] is found[1]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("f", [of_the_caller, of_the_caller_in_no_iteration], ids=lambda f: f.__name__)
+def test_lists_of_the_caller(f):
+    jitted = tnp.jit(f)
+    for make in lengths([1.0, 2.0]):
+        mine, eagers = make(), make()
+        assert repr(jitted(*mine)) == repr(f(*eagers))
+        assert repr(mine) == repr(eagers)
+
+
+def test_gradients():
+    def f(x):
+        state = (1.0, 0.5)
+        for v in x:
+            state = (state[0] + 0.1 * state[1] * v, state[1] - 0.1 * state[0] * v)
+        return state[0] * state[1]
+
+    x, step = np.linspace(0.1, 1, 12), 1e-6
+    expected = [(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(12)]
+    np.testing.assert_allclose(tnp.grad(f)(x), expected, rtol=1e-6)

@@ -1,6 +1,7 @@
 """Variables that loops and branches bind to other tuples, lists and dicts: their parts are variables of the program."""
 
 from collections import namedtuple
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import tnp
 from tests.flow_checks import EXECUTORS, same_as_eager
 from tnp.core.subtraces import is_control_flow
+from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 
@@ -117,6 +119,48 @@ def the_best_of_none(x):
     return best
 
 
+class Vector:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, factor):
+        return Vector(self.x * factor, self.y * factor)
+
+    def norm(self):
+        return np.sqrt(self.x**2 + self.y**2)
+
+
+def objects(x):
+    p, v = Vector(1.0, 0.0), Vector(0.0, 1.0)
+    for h in x:
+        v = v + p * (-0.01 * h / p.norm() ** 3)
+        p = p + v * 0.01
+    return p.x, p.y, type(v) is Vector
+
+
+@dataclass(frozen=True)
+class State:
+    position: float
+    velocity: float
+
+
+def frozen_objects(x):
+    state = State(x, x * 0.5)
+    for _ in range(len(x)):
+        state = State(state.position + 0.1 * state.velocity, state.velocity - 0.1 * state.position)
+    return state.position
+
+
+def an_item(x):
+    held = {"state": (0.0, 1.0)}
+    for v in x:
+        held["state"] = (held["state"][0] + v, held["state"][1] * 0.9)
+    return held["state"]
+
+
 def loops_in_loops(x):
     state = (0.0, 1.0)
     for v in x[:4]:
@@ -140,7 +184,7 @@ def edit_distance(x):
 
 LOOPS = [
     a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
-    the_best_so_far, the_best_of_none, loops_in_loops, edit_distance,
+    the_best_so_far, the_best_of_none, objects, frozen_objects, an_item, loops_in_loops, edit_distance,
 ]  # fmt: skip
 
 
@@ -224,6 +268,24 @@ def longer_each_time(x):
     return state
 
 
+def an_object_changed_in_place(x):
+    state = Vector(0.0, 0.0)
+    other = state
+    for v in x:
+        state.x += v
+        state = Vector(state.x, state.y + 1)
+    return state.x, state.y, other.x
+
+
+def an_object_held_by_a_list(x):
+    state, held = Vector(0.0, 0.0), []
+    for v in x:
+        state = Vector(state.x + v, state.y)
+        held.append(state)
+    state.x = 5.0
+    return state.x, held[-1].x
+
+
 def of_the_caller(x, state):
     for v in x:
         state[0] += v
@@ -250,7 +312,7 @@ def one_list_again(x):
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 @pytest.mark.parametrize(
     "f",
-    [changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again],
+    [changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again, an_object_changed_in_place, an_object_held_by_a_list],
     ids=lambda f: f.__name__,
 )
 def test_names_of_one_container_see_its_changes(f):
@@ -274,6 +336,33 @@ def test_lists_of_the_caller(f):
         mine, eagers = make(), make()
         assert repr(jitted(*mine)) == repr(f(*eagers))
         assert repr(mine) == repr(eagers)
+
+
+class Model:
+    def __init__(self):
+        self.state, self.best = (0.0, 1.0), None
+
+    def run(self, x):
+        for v in x:
+            self.state = (self.state[0] + v * self.state[1], self.state[1] * 0.99)
+        return self.state[0]
+
+    def track(self, x):
+        self.best = (np.inf, -1)
+        for i in range(len(x)):
+            if x[i] < self.best[0]:
+                self.best = (x[i], i)
+        return self.best
+
+
+@pytest.mark.parametrize("f", [Model.run, Model.track], ids=lambda f: f.__name__)
+def test_attributes(f):
+    jitted, mine, eagers = tnp.jit(f), Model(), Model()
+    for make in lengths():
+        (x,) = make()
+        assert_same(jitted(mine, x), f(eagers, x))
+        assert_same(vars(mine), vars(eagers))
+    assert tnp.cache_info(jitted).misses <= 2
 
 
 def test_gradients():

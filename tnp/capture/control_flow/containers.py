@@ -1,15 +1,16 @@
 """Variables bound to containers: a loop or a branch carries what is in them, part by part.
 
 ``state = (x + h * v, v - h * x)`` binds a variable to another tuple in each iteration. Where all these tuples are put together alike, their
-parts are variables of the loop, and each iteration begins with a tuple of the present ones. The same holds for named tuples, lists and
-dicts, and for lists of which the program counts the items: these are one array.
+parts are variables of the loop, and each iteration begins with a tuple of the present ones. The same holds for named tuples, lists, dicts,
+objects of the user's classes, and for lists of which the program counts the items: these are one array.
 
-Other names of a list or a dict would not see what a later statement changes in the one that is put together. So its iteration may not
-change the one that it begins with, and nothing else may hold the one that it ends with.
+Other names of a list, a dict or an object would not see what a later statement changes in the one that is put together. So its iteration
+may not change the one that it begins with, and nothing else may hold the one that it ends with.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from tnp.capture.control_flow.item_parts import Part, parts_of_item
 from tnp.capture.control_flow.lists_of_lists import look
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
+from tnp.capture.objects.shadows import is_plain_object, is_shadow
 from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.speculation.regions import UNBOUND, Region, Variables
 from tnp.capture.speculation.trials import Failure
@@ -30,12 +32,11 @@ __all__ = ["Containers"]
 #: parts of one variable, at most
 MOST = 64
 _ROWS = (RowOfNumbers, RowOfScalars)
-_CHANGEABLE = (list, dict, *_ROWS)
 
 
 @dataclass(frozen=True)
 class Structure:
-    """How a container is put together: its class, its positions or keys, and the structures of its items (``None``: a part)."""
+    """How a container is put together: its class, its positions, keys or attributes, and the structures of its items (``None``: a part)."""
 
     kind: type
     keys: tuple[Any, ...]
@@ -46,21 +47,51 @@ class Structure:
         return sum(1 if item is None else item.count() for item in self.items)
 
     def is_changeable(self) -> bool:
-        """Whether it is or has a list or a dict."""
-        return self.kind in _CHANGEABLE or any(item is not None and item.is_changeable() for item in self.items)
+        """Whether it is or has a list, a dict or an object."""
+        return _can_change(self.kind) or any(item is not None and item.is_changeable() for item in self.items)
 
 
-def _structure(x: Any) -> Structure | None:
-    """How a value is put together; ``None`` for one that is no container."""
+def _can_change(kind: type) -> bool:
+    if dataclasses.is_dataclass(kind):
+        return not kind.__dataclass_params__.frozen  # type: ignore[attr-defined]  # which typeshed leaves out
+    return not issubclass(kind, tuple)
+
+
+def _keys_of(x: Any) -> tuple[Any, ...] | None:
+    """The positions, keys or attributes of a container; ``None`` of what is none."""
     kind = type(x)
     if kind is dict:
-        if not all(type(k) in (str, int) for k in x):
-            return None
-        return Structure(dict, tuple(x), tuple(map(_structure, x.values())))
-    is_named = isinstance(x, tuple) and type(getattr(kind, "_fields", None)) is tuple and not getattr(x, "__dict__", None)
-    if kind is tuple or kind is list or is_named:
-        return Structure(kind, tuple(range(len(x))), tuple(map(_structure, x)))
-    return None
+        return tuple(x) if all(type(k) in (str, int) for k in x) else None
+    if issubclass(kind, tuple):
+        is_plain = kind is tuple or (type(getattr(kind, "_fields", None)) is tuple and not getattr(x, "__dict__", None))
+        return tuple(range(len(x))) if is_plain else None
+    if kind is list:
+        return tuple(range(len(x)))
+    if is_shadow(x) or not is_plain_object(x) or not kind.__dictoffset__ or hasattr(kind, "__del__"):
+        return None
+    return None if any(vars(c).get("__slots__") for c in kind.__mro__[:-1]) else tuple(_attributes(x))
+
+
+def _attributes(x: Any) -> dict[str, Any]:
+    found: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    return found
+
+
+def _items_of(x: Any) -> Sequence[Any]:
+    """What is in a list, a tuple, a dict or an object."""
+    if isinstance(x, (tuple, list)):
+        return x
+    return list((x if type(x) is dict else _attributes(x)).values())
+
+
+def _structure(x: Any, y: Any) -> Structure | None:
+    """How both of two values are put together; ``None`` if they are not alike, or one."""
+    if type(x) is not type(y) or x is y:
+        return None
+    keys = _keys_of(x)
+    if keys is None or keys != _keys_of(y):
+        return None
+    return Structure(type(x), keys, tuple(map(_structure, _items_of(x), _items_of(y))))
 
 
 def _structure_of_both(x: Any, y: Any) -> Structure | None:
@@ -71,10 +102,8 @@ def _structure_of_both(x: Any, y: Any) -> Structure | None:
         if kind is not other or kind not in _ROWS or rows[0].dtype != others[0].dtype:
             return None
         return Structure(kind, (rows[0].dtype,), (None,))
-    found = _structure(x)
-    if found is None or found.count() > MOST:
-        return None
-    return found if found == _structure(y) else None
+    found = _structure(x, y)
+    return None if found is None or found.count() > MOST else found
 
 
 def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
@@ -90,12 +119,9 @@ def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
             raise Failure("it binds a list of other items")
         yield parts[0]
         return
-    container: Any = x
-    if type(x) is not structure.kind or len(container) != len(structure.keys):
+    if type(x) is not structure.kind or _keys_of(x) != structure.keys:
         raise Failure("it binds a variable to containers of several kinds")
-    if structure.kind is dict and tuple(container) != structure.keys:
-        raise Failure("it binds a variable to dicts with other keys")
-    for item, value in zip(structure.items, container.values() if structure.kind is dict else container):
+    for item, value in zip(structure.items, _items_of(x)):
         yield from _parts(value, item)
 
 
@@ -103,26 +129,33 @@ def _together(structure: Structure | None, parts: Iterator[Any], description: st
     """A new container of that structure, of the next parts."""
     if structure is None:
         return next(parts)
-    if structure.kind in _ROWS:
+    kind: Any = structure.kind
+    if kind in _ROWS:
         rows = next(parts)
         example: Any = scalar_of(rows.dtype.type, 0)
-        if structure.kind is RowOfNumbers:
+        if kind is RowOfNumbers:
             example = example.item()
         return CountedList.of_rows(description, example, (Part(example, rows=rows),), rows.shape[0])
     items = [_together(item, parts, description) for item in structure.items]
-    if structure.kind is dict:
+    if kind is list:
+        return items
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, items)
+    if kind is dict:
         return dict(zip(structure.keys, items))
-    return items if structure.kind is list else tuple.__new__(structure.kind, items)
+    made = object.__new__(kind)  # past all code of the class
+    _attributes(made).update(zip(structure.keys, items))
+    return made
 
 
 def _changeable(x: Any, structure: Structure | None) -> Iterator[Any]:
-    """The lists and dicts in a container."""
+    """The lists and dicts in a container, and the attributes of objects."""
     if structure is None:
         return
-    if structure.kind in _CHANGEABLE:
-        yield x
+    if _can_change(structure.kind):
+        yield x if isinstance(x, (list, dict)) else _attributes(x)
     if structure.kind not in _ROWS:
-        for item, value in zip(structure.items, x.values() if structure.kind is dict else x):
+        for item, value in zip(structure.items, _items_of(x)):
             yield from _changeable(value, item)
 
 
@@ -160,7 +193,7 @@ class Containers:
     def note(self, name: str, before: Any, after: Any) -> bool:
         """Says that a variable is bound to one container, and then to another. Whether it is carried part by part from the next attempt
         on."""
-        if name in self._variables.attributes or name in self._variables.parts or name not in self._names:
+        if name in self._variables.parts or name not in self._names:
             return False
         structure = _structure_of_both(before, after)
         varying = active.current().inputs.prologue.varying
@@ -205,7 +238,7 @@ class Containers:
     def end(self, region: Region) -> None:
         """Takes the containers apart that the variables are bound to when a region ends. Raises :class:`Failure` if that cannot be."""
         if any(now is not was for x, before in self._entered for now, was in _pairs(_look(x), before)):
-            raise Failure("it changes a list or a dict that a variable is bound to, and binds the variable anew")
+            raise Failure("it changes a list, a dict or an object that a variable is bound to, and binds the variable anew")
         for name, other in self._same.items():
             if self._variables[name] is not self._variables[other]:
                 raise Failure(f"{name} and {other} are bound to one container in some iterations")
@@ -229,7 +262,7 @@ class Containers:
         elsewhere = Reachable([*others, *held])
         seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *held)}
         if elsewhere.too_many or len({id(x) for x in mine}) < len(mine) or any(id(x) in seen for x in mine):
-            raise Failure(f"something else may hold the list or the dict that {name} is bound to")
+            raise Failure(f"something else may hold the list, the dict or the object that {name} is bound to")
 
     def _is_read(self, name: str, value: Any) -> bool:
         """Whether what a variable is bound to may be read: of those that the region binds, the names are read later."""

@@ -32,7 +32,7 @@ __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
 
 #: how many items of lists and dicts a loop or a branch carries as variables at most, and their types
 MOST_ITEMS = 64
-_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex)
+_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex, tuple)
 
 
 class Growing(Protocol):

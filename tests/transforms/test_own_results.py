@@ -1,5 +1,7 @@
 """Loops that keep an array or replace it, in native code: the array that they begin with is nobody else's, or stays itself."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -77,8 +79,72 @@ def test_arguments_stay_themselves():
                 x = x - 1
         return x
 
+    def search(x, steps):
+        best, least = x, np.sum(x**2)
+        for s in steps:
+            tried = best + s
+            value = np.sum(tried**2)
+            if value < least:
+                best, least = tried, value
+        return best, least, best is x
+
+    def two(x, y, n):
+        a, b = x, y
+        for i in range(n):
+            if a.sum() > 5 + i:
+                a = a - 1
+            if b[0] > 1:
+                b = b * 0.5
+        return a, b, a.sum() + b.sum()
+
+    def left(x, n):
+        k = 0
+        while k < n:
+            if x.sum() > 5:
+                x = x - 1
+            k += 1
+            if x[0] < -1:
+                break
+        return x, k
+
     for x in (np.ones(3), np.ones(9)):
-        check(of_argument, x, 4, native=False)
+        check(of_argument, x, 4)
+        check(left, x, 6)
+        for scale in (0.1, 10.0):
+            check(search, x, scale * np.linspace(-1, 1, 20)[:, np.newaxis] * np.ones(len(x)))
+            check(two, x, scale * x, 4)
+        check(two, x, x, 4)
+
+
+def test_other_sizes_have_the_same_program():
+    def search(x, steps):
+        best = x
+        for s in steps:
+            if np.sum((best + s) ** 2) < np.sum(best**2):
+                best = best + s
+        return best
+
+    jitted, rng = tnp.jit(search), np.random.default_rng(0)
+    for n in (20, 30, 40, 50):
+        x, steps = rng.normal(size=4), rng.normal(size=(n, 4)) * 0.1
+        np.testing.assert_allclose(jitted(x, steps), search(x, steps))
+    assert tnp.cache_info(jitted).misses == 2
+
+
+def test_a_write_to_what_may_be_the_argument():
+    def written(x, n):
+        a = x
+        for _ in range(n):
+            if a.sum() > 5:
+                a = a - 1
+        a[0] = 7.0
+        return a
+
+    for x in (np.ones(3), np.ones(9)):
+        jitted, mine, eagers = tnp.jit(written), x.copy(), x.copy()
+        with warnings.catch_warnings(action="ignore", category=tnp.EagerFallbackWarning):
+            np.testing.assert_array_equal(jitted(mine, 4), written(eagers, 4))
+        np.testing.assert_array_equal(mine, eagers)
 
 
 def test_arrays_that_others_have():

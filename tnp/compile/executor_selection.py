@@ -14,6 +14,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.transforms.batch_calls import batch_calls
+from tnp.transforms.own_results import own_results
 
 __all__ = ["ExecutorSelection", "OperatorSelection"]
 
@@ -74,7 +75,7 @@ class ExecutorSelection:
     def needs_known_sizes(self, trace: Trace) -> bool:
         """Whether an executor would compile operations of a trace if their symbolic sizes were known, and does not as it is."""
         fusers = [e for e in self.for_trace(trace) if e.is_fusing]
-        trace = batch_calls(trace, fusers)  # which may leave loops that are compiled
+        trace = own_results(batch_calls(trace, fusers), fusers)  # which may leave loops that are compiled
         loops = [b for b in trace.bound_symbols if _has_a_loop(b)]  # a branch outside of loops runs once
         return any(e.needs_known_sizes(b) for e in fusers for b in loops)
 

@@ -41,6 +41,7 @@ class Statements(Expressions):
             (5, "", self.augmented),
             (2, "", self.unpacking),
             (4, "containers", self.on_container),
+            (3, "containers", self.bound_anew),
             (4, "things", self.on_thing),
             (1.5, "prints", self.printed),
             (0.8, "deletes", self.deletion),
@@ -132,6 +133,29 @@ class Statements(Expressions):
             return rng.choice((f"{a}, *{b} = {text}", f"*{a}, {b} = {text}", f"[{a}, *{b}] = {text}"))
         names = [self.fresh() for _ in range(len(value))]
         return f"{', '.join(names)}{',' * (len(names) == 1)} = {text}"
+
+    def bound_anew(self) -> str | None:
+        """A name bound to another container of its kind: a variable that loops and branches carry part by part."""
+        rng = self.rng
+        names = self.names_of(lambda x: isinstance(x, (list, tuple, dict)) and 0 < len(x) < 5)
+        if not names:
+            return None
+        name = rng.choice(names)
+        value = self.scope.names[name]
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+        items = [f"{name}[{k!r}]" for k in keys]
+        at = rng.randrange(len(items))
+        items[at] = rng.choice(
+            (f"{items[at]} * {self.scalar()}", f"{items[at]} + 1", rng.choice(items), self.anything(1) or "0")
+        )
+        if rng.random() < 0.3:
+            other = rng.randrange(len(items))
+            items[at], items[other] = items[other], items[at]
+        if isinstance(value, dict):
+            return f"{name} = {{{', '.join(f'{k!r}: {x}' for k, x in zip(keys, items))}}}"
+        if isinstance(value, list):
+            return f"{name} = [{', '.join(items)}]"
+        return f"{name} = ({', '.join(items)},)" if type(value) is tuple else None
 
     def on_container(self) -> str | None:
         rng = self.rng

@@ -18,6 +18,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.control_flow.counted_lists import CountedList
 from tnp.capture.control_flow.item_parts import Part, parts_of_item
+from tnp.capture.control_flow.kept_views import KeptView, kept_view
 from tnp.capture.control_flow.lists_of_lists import look
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
@@ -26,6 +27,7 @@ from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.speculation.regions import UNBOUND, Region, Variables
 from tnp.capture.speculation.trials import Failure
 from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.traced_values import TracedArray
 
 __all__ = ["Containers"]
 
@@ -41,6 +43,7 @@ class Structure:
     kind: type
     keys: tuple[Any, ...]
     items: tuple[Structure | None, ...]
+    view: KeptView | None = None
 
     def count(self) -> int:
         """How many parts it has."""
@@ -48,7 +51,9 @@ class Structure:
 
     def is_changeable(self) -> bool:
         """Whether it is or has a list, a dict or an object."""
-        return _can_change(self.kind) or any(item is not None and item.is_changeable() for item in self.items)
+        return (self.view is None and _can_change(self.kind)) or any(
+            item is not None and item.is_changeable() for item in self.items
+        )
 
 
 def _can_change(kind: type) -> bool:
@@ -102,6 +107,9 @@ def _structure_of_both(x: Any, y: Any) -> Structure | None:
         if kind is not other or kind not in _ROWS or rows[0].dtype != others[0].dtype:
             return None
         return Structure(kind, (rows[0].dtype,), (None,))
+    view = kept_view(x, y)
+    if view is not None:
+        return Structure(TracedArray, (), (None,) * view.count(), view)
     found = _structure(x, y)
     return None if found is None or found.count() > MOST else found
 
@@ -112,6 +120,12 @@ def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
         if type(x) is GrowingArray:
             raise Failure("an array that grows is in a container")
         yield x
+        return
+    if structure.view is not None:
+        positions = structure.view.positions(x)
+        if positions is None:
+            raise Failure("it binds a variable to a view of another array")
+        yield from positions
         return
     if structure.kind in _ROWS:
         kind, parts = parts_of_item(x) if isinstance(x, list) else (None, ())
@@ -130,6 +144,8 @@ def _together(structure: Structure | None, parts: Iterator[Any], description: st
     if structure is None:
         return next(parts)
     kind: Any = structure.kind
+    if structure.view is not None:
+        return structure.view.at(next(parts) for _ in structure.items)
     if kind in _ROWS:
         rows = next(parts)
         example: Any = scalar_of(rows.dtype.type, 0)
@@ -150,7 +166,7 @@ def _together(structure: Structure | None, parts: Iterator[Any], description: st
 
 def _changeable(x: Any, structure: Structure | None) -> Iterator[Any]:
     """The lists and dicts in a container, and the attributes of objects."""
-    if structure is None:
+    if structure is None or structure.view is not None:
         return
     if _can_change(structure.kind):
         yield x if isinstance(x, (list, dict)) else _attributes(x)
@@ -195,6 +211,8 @@ class Containers:
         on."""
         if name in self._variables.parts or name not in self._names:
             return False
+        if type(after) is TracedArray and sum(v is after for v in self._variables.values().values()) > 1:
+            return False  # two views are no one array
         structure = _structure_of_both(before, after)
         varying = active.current().inputs.prologue.varying
         if structure is None or varying.is_specialized(self._description(name)):
@@ -238,7 +256,9 @@ class Containers:
     def end(self, region: Region) -> None:
         """Takes the containers apart that the variables are bound to when a region ends. Raises :class:`Failure` if that cannot be."""
         if any(now is not was for x, before in self._entered for now, was in _pairs(_look(x), before)):
-            raise Failure("it changes a list, a dict or an object that a variable is bound to, and binds the variable anew")
+            raise Failure(
+                "it changes a list, a dict or an object that a variable is bound to, and binds the variable anew"
+            )
         for name, other in self._same.items():
             if self._variables[name] is not self._variables[other]:
                 raise Failure(f"{name} and {other} are bound to one container in some iterations")

@@ -248,6 +248,8 @@ class Branch(Trial):
             if name in self.variables.attributes:
                 raise Failure(f"{name} is assigned on one side only, and was missing")
             return self._merge_maybe(name, a, b, region)
+        if type(x) is TracedArray and self.containers.note(name, x, y):
+            raise Failure(f"{name} is a view at one of two positions")
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
 
     def _merge_maybe(

@@ -303,6 +303,7 @@ class Loop(Trial):
         renew(self.names, self.variables)
         self.containers.enter()
         tested, condition = self._trace_test(region)
+        self.containers.enter()  # again: what that records is the test's
         code, appended = self._traced_body(region, TracedNumber(index))
         self.containers.end(region)
         leaves = exits_of(code, region, self.variables, self.names)
@@ -489,6 +490,10 @@ class Loop(Trial):
                     if nothing_like(like) is not None:
                         self.maybe[name] = like
                 raise Failure(f"{name} changes from iteration to iteration", settles=True)
+            if type(value) is TracedArray and not value.scalar:
+                for one in self.tracer.choices.candidates(value):
+                    if self.containers.note(name, region.values[name], one):
+                        raise Failure(f"{name} is a view at other positions")
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 if type(value) is TracedArray and not value.scalar and value is not entries[name]:

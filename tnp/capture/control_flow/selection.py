@@ -186,7 +186,8 @@ class ControlFlow:
                         if not failure.settles:
                             tries = PEELED + 1
                     else:
-                        return self._after_loop(left, orelse)
+                        is_one_way = isinstance(left, ConditionalExit) and not isinstance(left.how, ExitUnion)
+                        return self._after_loop(left.how if loop.is_endless and is_one_way else left, orelse)
                     holds = test()
                 else:
                     region.splice()
@@ -201,7 +202,7 @@ class ControlFlow:
 
     def _after_loop(self, left: Any, orelse: Any) -> Any:
         """The code of a loop that was one operation, after its ``else``; ``left`` says if it was left, and how."""
-        if not orelse:
+        if not orelse or not (left is None or isinstance(left, ConditionalExit)):  # it was surely left
             return without(left, BREAK)
         function, names, stores = orelse
         if left is None:

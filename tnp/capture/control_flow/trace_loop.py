@@ -84,6 +84,8 @@ class Loop(Trial):
         self.lifts = lifts
         #: whether it is to be rolled only if its condition holds whatever it computes
         self.forever = forever
+        #: whether it ends only where it is left
+        self.is_endless = False
         #: the variables that are a number or a scalar, and the kinds
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
@@ -303,6 +305,7 @@ class Loop(Trial):
         renew(self.names, self.variables)
         self.containers.enter()
         tested, condition = self._trace_test(region)
+        self.is_endless = condition is True
         self.containers.enter()  # again: what that records is the test's
         code, appended = self._traced_body(region, TracedNumber(index))
         self.containers.end(region)
@@ -333,9 +336,9 @@ class Loop(Trial):
         )  # fmt: skip
         settle_counters(self.variables, carried, inits, results, None if leaves or self.times > 1 else self.iterations)
         for one, names in zip(self.appended.values(), holders):
-            one.extend([self.variables[n].storage for n in names])
+            one.extend([split(self.variables[n])[0].storage for n in names])
         for counted, names in in_lists:
-            counted.share([self.variables[n].storage for n in names])
+            counted.share([split(self.variables[n])[0].storage for n in names])
         return left
 
     def learn(self, reason: NeedsEager) -> None:
@@ -587,7 +590,7 @@ class Loop(Trial):
             for source in sources if surely_ran else [name, *sources]:
                 before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
-                    mark_shared(self.variables[name].storage, before.storage, is_chosen=True)
+                    mark_shared(split(self.variables[name])[0].storage, before.storage, is_chosen=True)
         self.joint.settle(self.variables, self.iterations if surely_ran and not leaves else None)
         self.commit(written)
         renew(self.names, self.variables)

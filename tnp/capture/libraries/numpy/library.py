@@ -35,7 +35,7 @@ from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.python_numbers import rounded
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, hash_of_number
 from tnp.capture.tracing.warning_filters import is_ignored
-from tnp.core import languages, sizes
+from tnp.core import languages, sizes, symbols
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import AmbiguousView, CountsReferences, NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -331,9 +331,10 @@ class NumpyLibrary(Operators, Subscripts):
         return isinstance(value, np.dtype)
 
     def nothing_like(self, p: TensorProxy) -> TensorProxy | None:
-        if p.lang is not lnp.language or any(type(n) is not int for n in p.shape):
+        if p.lang is not lnp.language or symbols.extents(p.shape) is None:
             return None
-        made = active.current().call(lnp.zeros, (p.shape,), {"dtype": to_numpy_dtype(p.dtype)})
+        shape = tuple(TracedNumber(n) if isinstance(n, NumberProxy) else n for n in p.shape)
+        made = active.current().call(lnp.zeros, (shape,), {"dtype": to_numpy_dtype(p.dtype)})
         found = scalar_of(made.dtype.type, made) if p.scalar else made
         return found.__tnp_value__()
 

@@ -10,6 +10,7 @@ from tnp.capture.guards.varying_values import VaryingValues
 from tnp.compile import any_size
 from tnp.core.errors import NeedsEager
 from tnp.executors import llvm
+from tnp.executors.llvm.region import LaunchedRegion
 from tnp.testing import assert_same
 
 #: llvmlite has no target for some processors; programs are NumPy's there
@@ -323,3 +324,33 @@ def test_arrays_as_long_as_what_a_mask_selects():
         assert_same(jitted(x), f(x))
         assert_same(jitted(-abs(x)), f(-abs(x)))
     assert programs(jitted) == 2
+
+
+def a_diagonal(x):
+    d = np.diag(np.outer(x, x + 1))
+    total = 0.0
+    for k in range(len(x)):
+        total = total + d[k] * x[k]
+    return total, d * 2
+
+
+def columns(x):
+    values = np.linalg.eigh(np.outer(x, x) + np.eye(len(x)))[1][:, ::2]
+    return np.abs(values) + 1, np.abs(values).sum(axis=0)
+
+
+@native
+@pytest.mark.parametrize("f", [a_diagonal, columns], ids=lambda f: f.__name__)
+def test_arrays_with_gaps_are_copied_for_native_code(f, monkeypatch):
+    jitted, runs = tnp.jit(f), []
+    singly = LaunchedRegion._run_singly
+    for n in (5, 7, 9, 12, 12):
+        x = np.linspace(-1, 2, n)
+        found, expected = jitted(x), f(x)
+        assert_same(found, expected, rtol=1e-10)
+        assert [r.strides for r in found if isinstance(r, np.ndarray)] == [
+            r.strides for r in expected if isinstance(r, np.ndarray)
+        ]
+        monkeypatch.setattr(LaunchedRegion, "_run_singly", lambda *args: runs.append(args) or singly(*args))
+    assert programs(jitted) <= 2
+    assert not runs

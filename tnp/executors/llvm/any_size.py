@@ -1,7 +1,7 @@
 """Regions of symbolic sizes as callables: one function for all sizes.
 
 The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
-that are not C-contiguous, and sizes of 0, run the region unfused.
+that are not C-contiguous are copied, if they are read and have their elements in C order. Others, and sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tnp.core import intervals, symbols
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -96,6 +98,14 @@ class AnySizeRegion(LaunchedRegion):
             self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self.function: Callable[..., Any] = self.launcher.function
 
+    def _slow(self, *args: Any) -> Any:
+        if len(args) == len(self.region.inputs):
+            written = self.updates.values()
+            dense = [x if j in written else _as_dense(x) for j, x in enumerate(args)]
+            if any(x is not y for x, y in zip(args, dense)):
+                return self.launcher.function(*dense)
+        return super()._slow(*args)
+
     def number(self, p: NumberProxy) -> launcher.Input:
         """What an argument must be that is a number."""
         least, most = int(launcher.INT64.min), int(launcher.INT64.max)
@@ -111,6 +121,16 @@ class AnySizeRegion(LaunchedRegion):
         ]
         outputs = [_output(p) for k, p in enumerate(self.region.outputs) if k not in self.updates]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
+
+
+def _as_dense(x: Any) -> Any:
+    """A copy of an array with gaps between its elements or rows, which are in C order: what is computed of it lies as what is computed of
+    the copy. Others as they are."""
+    if type(x) is not np.ndarray or x.flags.c_contiguous or not x.flags.aligned:
+        return x
+    steps = [step for step, n in zip(x.strides, x.shape) if n != 1]
+    is_in_order = all(step > 0 for step in steps) and steps == sorted(steps, reverse=True)
+    return np.ascontiguousarray(x) if is_in_order else x
 
 
 def _dense(p: Any, is_scalar: bool, is_written: bool) -> launcher.Input:

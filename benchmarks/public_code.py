@@ -46,6 +46,8 @@ LEAST_SECONDS = 3e-6
 OTHERS = 6
 #: of eager's speed, what is below counts as slower
 LEAST_RATIO = 0.9
+#: turns in which both ways are timed, at most; there are two if the jitted one takes less than so many times the other
+MOST_TURNS, CLOSE = 6, 1.03
 #: of the largest number of a result, what rounding may leave where it is 0
 RESIDUE = 1e-15
 #: of eager's time, what Python may run of a function that counts as compiled around it
@@ -296,8 +298,10 @@ def examined(name: str, function: Any, args: Any, kwargs: Any, seconds: float) -
             row |= {"kind": "wrong", "reason": f"with other values: {wrong}"}
             return row
     ways = {"eager": function, "jitted": jitted}
-    for _ in range(2):  # in turns, as the processor is not always as fast
+    for turn in range(MOST_TURNS):  # as the processor is not always as fast
         row |= {way: min(row.get(way, math.inf), seconds_of(f, args, kwargs, seconds)) for way, f in ways.items()}
+        if turn and row["jitted"] < CLOSE * row["eager"]:
+            break
     for w in caught:
         if issubclass(w.category, tnp.InternalErrorWarning):
             row |= {"kind": "internal error", "reason": str(w.message)}
@@ -358,7 +362,7 @@ def page(files: list[Path]) -> str:
         "# Functions of public packages",
         "",
         "Each function as it is and jitted whole, on the arguments that `benchmarks/public_inputs` leads to, warm; the least time of a "
-        "call, eagerly and jitted. *In parts*: compiled around what Python runs; *small points*: of these, where that takes less than half of "
+        "call, eagerly and jitted, of several in a row, in turns: two, or six if the jitted one takes longer. *In parts*: compiled around what Python runs; *small points*: of these, where that takes less than half of "
         "eager's time. *Runs eagerly*: short calls that take less time "
         "eagerly, as tnp has measured. Results, changed arguments and errors are compared, with six other values of floats, too. "
         "Made by `benchmarks/public_code.py`.",

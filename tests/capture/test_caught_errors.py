@@ -345,3 +345,30 @@ def test_attributes_that_cannot_be_set(f, k):
     jitted = tnp.jit(f, strict=True)
     for _ in range(2):
         assert_same(jitted(x, k), f(x, k))
+
+
+LENGTH = [4]
+
+
+def a_length_that_is_caught(a):
+    try:
+        for _ in range(2):
+            LENGTH[0] = int(a[0])
+            a %= 1
+    except (ValueError, OverflowError):
+        pass
+    return np.linspace(0, 4, LENGTH[0])
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("values", [(3.7, np.inf, np.nan, 2.0, 3.0, np.inf), (np.inf, 3.0, 2.0, np.nan)])
+def test_values_that_raise_when_they_are_needed(values):
+    """What a value guard computes stands in a ``try`` of the program."""
+    jitted = tnp.jit(a_length_that_is_caught)
+    for value in values:
+        found = []
+        for f in (jitted, a_length_that_is_caught):
+            LENGTH[0] = 4
+            a = np.array([value])
+            found.append((f(a).tolist(), LENGTH[0], str(a)))
+        assert found[0] == found[1]

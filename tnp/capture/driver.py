@@ -30,7 +30,7 @@ from tnp.capture.tracing.outer_names import assigned_names
 from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims
 from tnp.core.effects import acts_on_the_outside
-from tnp.core.errors import AmbiguousView, LosesStores, NeedsEager, NeedsValue, RaisedWhileTracing
+from tnp.core.errors import AmbiguousView, LosesStores, NeedsEager, NeedsValue, RaisedWhenAsked, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -140,6 +140,9 @@ def _captured(
             except LosesStores:
                 if stores == "none":
                     raise
+            except RaisedWhenAsked as raised:
+                raised.may_be_caught = tracers[-1].has_caught
+                raise
         raise AssertionError("unreachable")
 
     def may_write_out(tracer: Tracer) -> bool:

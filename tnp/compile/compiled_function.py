@@ -393,7 +393,8 @@ class Jitted(EagerCalls, functools.partial[Any]):
             entry.checks_values = checks_values
             entry.way = None if evaluator.steps else self._way_of_short_calls(entry)
         except RaisedWhenAsked as reason:
-            return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
+            caught = reason if reason.may_be_caught else None
+            return self._once_eagerly(form, prologue, reason.error, caught, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
             return self._once_eagerly(form, prologue, reason.error, reason, keeps=not evaluator.steps)
         except NeedsEager as reason:

@@ -30,6 +30,7 @@ from tnp.core.errors import (
     InternalErrorWarning,
     LateGuardFailed,
     NeedsEager,
+    RaisedWhenAsked,
     TraceError,
     UserLocation,
     user_stack,
@@ -150,8 +151,8 @@ class EagerCalls:
             raise error
         try:
             entry = self.entry_for(form, values)
-        except Exception:  # its guards read what the program has written
-            entry = None
+        except Exception:  # its guards read what the program has written, or what they compute raises
+            entry = self._one_that_catches(form)
         if entry is None or entry.eager_reason is not None or not entry.traces:
             if type(error) is AssertionError and error.args == (
                 START_OVER,
@@ -177,6 +178,13 @@ class EagerCalls:
             form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
         )
         return result
+
+    def _one_that_catches(self, form: CallSignature) -> CacheEntry | None:
+        """A program for calls of a form, if all of them catch errors."""
+        mine = [e for e in self._entries if e.form is form]
+        leaves = [leaf for e in mine for leaf in ([e] if e.guard is None else (leaf for _, leaf in e.guard.leaves()))]
+        catch = all(e.traces and e.traces[0].catches for e in leaves)
+        return leaves[0] if leaves and catch else None
 
     def _found_nans(self, error: Exception) -> bool:
         return self._checks_nans and isinstance(error, FloatingPointError)
@@ -388,6 +396,8 @@ class EagerCalls:
                     with self.lock, KEEPING:
                         self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
                 raise
+            if isinstance(excuse, RaisedWhenAsked):
+                return result
             text = f"tracing raised {text_of(error)}, which eager does not"
             operation = getattr(error, "__tnp_meta_of__", None)
             pardon = excuse

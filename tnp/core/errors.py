@@ -212,11 +212,13 @@ class NeedsValue(NeedsEager):
 
 
 class RaisedWhenAsked(NeedsEager):
-    """The computation of a value guard raised ``error``, which is the program's own."""
+    """The computation of a value guard raised ``error``, which is the program's own. ``may_be_caught``: the program has a ``try`` around
+    some of what it computes."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"it raises {error!r}")
         self.error = error
+        self.may_be_caught = False
 
 
 class RaisedWhileTracing(NeedsEager):

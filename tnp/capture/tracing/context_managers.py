@@ -30,7 +30,9 @@ class MayCatch:
 
     def __enter__(self) -> Any:
         entered = self.inner.__enter__()
-        active.current().catching += 1
+        tracer = active.current()
+        tracer.catching += 1
+        tracer.has_caught = True
         return entered
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:

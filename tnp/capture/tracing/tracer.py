@@ -95,6 +95,8 @@ class Tracer:
         self.outer_names: dict[tuple[int, str], OuterName] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
+        #: whether it was in one
+        self.has_caught = False
         #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice
         self.may_lose_stores = False
         #: whether that is refused where it happens

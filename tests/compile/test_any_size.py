@@ -354,3 +354,20 @@ def test_arrays_with_gaps_are_copied_for_native_code(f, monkeypatch):
         monkeypatch.setattr(LaunchedRegion, "_run_singly", lambda *args: runs.append(args) or singly(*args))
     assert programs(jitted) <= 2
     assert not runs
+
+
+def smoothed(x, n=14):
+    d = np.diff(x)
+    level, found = d[:n].mean(), []
+    for i in range(n, len(d)):
+        level = (level * (n - 1) + d[i]) / n
+        found.append(level)
+    return np.array(found)
+
+
+def test_lengths_that_an_integer_decides_together_with_a_size():
+    jitted, rng = tnp.jit(smoothed), np.random.default_rng(0)
+    for size, n in ((44, 14), (53, 14), (60, 14), (71, 14), (71, 10), (80, 12), (65, 7)):
+        x = rng.random(size)
+        assert_same(jitted(x, n), smoothed(x, n), rtol=1e-12)
+    assert programs(jitted) <= 3  # of one size, of any, and of any window

@@ -84,6 +84,8 @@ class Trace:
         self.writes_last = False
         #: whether the call may run eagerly after all, while it is recorded
         self.may_start_over = False
+        #: called with a number whose value is to be guarded
+        self.before_value_guard: Callable[[NumberProxy], None] | None = None
         #: whether it may catch an error that an operation raises when the program runs: after one, eager decides
         self.catches = False
         #: what others know of it, by their keys
@@ -226,6 +228,8 @@ class Trace:
 
     def depend_on_value(self, number: NumberProxy) -> None:
         """Specializes the trace on the current value of ``number``."""
+        if self.before_value_guard is not None and number.name not in self.value_guards:
+            self.before_value_guard(number)
         self.value_guards.setdefault(number.name, number)
 
     def __contains__(self, name: str) -> bool:

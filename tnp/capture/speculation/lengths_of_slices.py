@@ -1,4 +1,5 @@
-"""Lengths of slices that the arguments decide: ``x[i:i + width]`` is ``width`` long, which a loop may need to know."""
+"""Lengths that integers among the arguments decide: ``x[i:i + width]`` is ``width`` long, which a loop may need to know, and
+``range(n, len(x))`` is a symbol if ``n`` is known."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tnp.core.symbols import is_symbol
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["know_integers_of"]
+__all__ = ["know_integers_beside_symbols", "know_integers_of"]
 
 
 def know_integers_of(length: NumberProxy, tracer: Tracer) -> None:
@@ -23,22 +24,36 @@ def know_integers_of(length: NumberProxy, tracer: Tracer) -> None:
     made = next((b for b in _slices(tracer.trace.open_statements()) if _has(b.output, length)), None)
     if made is None:
         return
+    found, _ = _integers([x for x in made.args[2:4] if isinstance(x, NumberProxy)], tracer)
+    if found:
+        raise KnowsIntegers(found)
+
+
+def know_integers_beside_symbols(length: NumberProxy, tracer: Tracer) -> None:
+    """Raises :class:`KnowsIntegers` if ``length`` is computed from symbols and integers among the arguments, which the trace does not
+    know."""
+    found, has_symbols = _integers([length], tracer)
+    if found and has_symbols:
+        raise KnowsIntegers(found)
+
+
+def _integers(left: list[Any], tracer: Tracer) -> tuple[set[str], bool]:
+    """The integers among the arguments that numbers are computed from, if the trace does not know them; and whether they are computed
+    from symbols, too."""
     inputs, known = tracer.inputs, tracer.inputs.prologue.varying.known_integers
-    found: set[str] = set()
-    left: list[Any] = [x for x in made.args[2:4] if isinstance(x, NumberProxy)]
-    seen: set[str] = set()
+    found, seen, has_symbols = set[str](), set[str](), False
     while left:
         x = left.pop()
         if not isinstance(x, Proxy) or x.name in seen:
             continue
         seen.add(x.name)
+        has_symbols = has_symbols or (isinstance(x, NumberProxy) and is_symbol(x))
         name, dim = inputs.dimensions.get(x.name, ("", None))
         if name and dim is None and not is_symbol(x) and name not in known:
             found.add(name)
         b = tracer.trace.number_definitions.get(x.name)
         left += () if b is None else b.args
-    if found:
-        raise KnowsIntegers(found)
+    return found, has_symbols
 
 
 def _slices(bsyms: Iterator[BoundSymbol]) -> Iterator[BoundSymbol]:

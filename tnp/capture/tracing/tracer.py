@@ -26,6 +26,7 @@ from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.objects.twins import class_of
+from tnp.capture.speculation.lengths_of_slices import know_integers_beside_symbols
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
@@ -84,6 +85,7 @@ class Tracer:
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
+        trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them
         self.differentiating = 0
         self.inputs = inputs

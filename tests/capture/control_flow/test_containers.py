@@ -1,5 +1,6 @@
 """Variables that loops and branches bind to other tuples, lists and dicts: their parts are variables of the program."""
 
+import warnings
 from collections import namedtuple
 
 import numpy as np
@@ -117,6 +118,14 @@ def the_best_of_none(x):
     return best
 
 
+def a_name_that_is_read_no_more(x):
+    begin = [0.0, 0]
+    state = begin
+    while state[0] < 9 + abs(x[0]):
+        state = [state[0] + 1.5, state[1] + 1]
+    return state
+
+
 def loops_in_loops(x):
     state = (0.0, 1.0)
     for v in x[:4]:
@@ -140,7 +149,7 @@ def edit_distance(x):
 
 LOOPS = [
     a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
-    the_best_so_far, the_best_of_none, loops_in_loops, edit_distance,
+    the_best_so_far, the_best_of_none, a_name_that_is_read_no_more, loops_in_loops, edit_distance,
 ]  # fmt: skip
 
 
@@ -247,17 +256,124 @@ def one_list_again(x):
     return state, first is state
 
 
-@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
-@pytest.mark.parametrize(
-    "f",
-    [changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again],
-    ids=lambda f: f.__name__,
-)
+def of_the_same_parts(x):
+    first = state = [1.0, 2.0]
+    for _ in x:
+        state = [state[0], state[1]]
+    first[0] = 5.0
+    return state, first
+
+
+def an_empty_list_again(x):
+    first = state = []
+    for _ in x:
+        state = []
+    state.append(3)
+    return state, first
+
+
+def a_list_in_a_tuple(x):
+    state = ([0.0], 1)
+    first = state
+    for _ in x:
+        state = (state[0], state[1] + 1)
+    first[0][0] = 7.0
+    return state[0], first[0]
+
+
+def one_of_two_lists(x):
+    low = high = [0, 0.0]
+    for i in range(len(x)):
+        if x[i] > 1.5:
+            high = [i, x[i]]
+        elif x[i] < -9:
+            low = [i, x[i]]
+    low[0] = 6
+    return low, high
+
+
+def left_with_another_name(x):
+    state = other = [1.0, 2]
+    for v in x:
+        if v > 0:
+            break
+        state = [state[0] + v, state[1]]
+    other[0] = 9.0
+    return state, other
+
+
+def bound_in_some_iterations(x):
+    state = other = [0.0, 1]
+    for v in x:
+        if v > 1.5:
+            state = [state[0] + v, state[1]]
+    other[0] = 9.0
+    return state, other
+
+
+def skipped_in_some_iterations(x):
+    state = other = [0.0, 1]
+    for v in x:
+        if v < 2:
+            continue
+        state = [state[0] + v, state[1]]
+    other[0] = 9.0
+    return state, other
+
+
+def in_a_branch_with_another_name(x):
+    state = other = [0.0, 1]
+    if x.sum() > 0:
+        state = [state[0] + 2, state[1]]
+    state[0] += 8.0
+    return state, other
+
+
+def while_there_is_another_name(x):
+    state = other = [0.0, 1]
+    while state[0] < x.sum():
+        state = [state[0] + 1.0, state[1] + 1]
+    other[0] = 9.0
+    return state, other
+
+
+def the_one_before(x):
+    state = last = [0.0, 1]
+    for v in x:
+        last = state
+        state = [state[0] + v, state[1] + 1]
+    last[0] = 100.0
+    return state, last
+
+
+def _grown(y, most):
+    while y[0] < most:
+        y = [y[0] + 1.0, y[1] + 1]
+    return y
+
+
+def read_by_the_caller_of_a_function(x):
+    y = [0.0, 1]
+    found = _grown(y, x.sum())
+    y[0] = 9.0
+    return found, y
+
+
+SHARED = [
+    changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again,
+    of_the_same_parts, an_empty_list_again, a_list_in_a_tuple, one_of_two_lists, left_with_another_name, bound_in_some_iterations,
+    skipped_in_some_iterations, in_a_branch_with_another_name, while_there_is_another_name, the_one_before, read_by_the_caller_of_a_function,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", SHARED, ids=lambda f: f.__name__)
 def test_names_of_one_container_see_its_changes(f):
     for executors in EXECUTORS:
         jitted = tnp.jit(f, executors=executors)
         for make in lengths():
-            found, expected = jitted(*make()), f(*make())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+                found, expected = jitted(*make()), f(*make())
             assert repr(found) == repr(expected)
             assert _is_shared(found) == _is_shared(expected)
 

@@ -289,9 +289,7 @@ class Loop(Trial):
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()
-        low, high = (None, None) if self.iterations is None else self.iterations.interval()
-        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
-        index.most = None if self.iterations is None else self.iterations.most_index()
+        index = self._index()
         region.open()
         for name in self.owned:
             region.lose(self.variables[name].storage)
@@ -304,7 +302,7 @@ class Loop(Trial):
         self.containers.enter()
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
-        self.containers.end(region)
+        self.containers.end(region, leaves=code is not None and code is not CONTINUE)
         leaves = exits_of(code, region, self.variables, self.names)
         if not leaves and (self.forever or condition is True):
             reason = "its condition does not depend on what it computes"  # or the end is not to be seen yet
@@ -336,6 +334,15 @@ class Loop(Trial):
         for counted, names in in_lists:
             counted.share([self.variables[n].storage for n in names])
         return left
+
+    def _index(self) -> NumberProxy:
+        """What stands for the index of an iteration."""
+        if self.iterations is None:
+            return NumberProxy(self.trace.make_name("i"), int)
+        low, high = self.iterations.interval()
+        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
+        index.most = self.iterations.most_index()
+        return index
 
     def learn(self, reason: NeedsEager) -> None:
         if isinstance(reason, ReadsVarying) and reason.description == APPENDED:  # the body reads the list

@@ -289,17 +289,15 @@ class Loop(Trial):
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()
-        index = self._index()
+        index = NumberProxy(self.trace.make_name("i"), int)
+        if self.iterations is not None:
+            self.iterations.bound(index)
         region.open()
         for name in self.owned:
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         self.joint.begin(entries, index)
-        for name, handle in entries.items():
-            flag = carried.get(is_bound(name))
-            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
-        renew(self.names, self.variables)
-        self.containers.enter()
+        self._enter(entries, carried)
         tested, condition = self._trace_test(region)
         code, appended = self._traced_body(region, TracedNumber(index))
         self.containers.end(region, leaves=code is not None and code is not CONTINUE)
@@ -335,14 +333,13 @@ class Loop(Trial):
             counted.share([self.variables[n].storage for n in names])
         return left
 
-    def _index(self) -> NumberProxy:
-        """What stands for the index of an iteration."""
-        if self.iterations is None:
-            return NumberProxy(self.trace.make_name("i"), int)
-        low, high = self.iterations.interval()
-        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
-        index.most = self.iterations.most_index()
-        return index
+    def _enter(self, entries: dict[str, Any], carried: dict[str, Any]) -> None:
+        """Binds the variables to what they are at the beginning of an iteration."""
+        for name, handle in entries.items():
+            flag = carried.get(is_bound(name))
+            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
+        renew(self.names, self.variables)
+        self.containers.enter()
 
     def learn(self, reason: NeedsEager) -> None:
         if isinstance(reason, ReadsVarying) and reason.description == APPENDED:  # the body reads the list

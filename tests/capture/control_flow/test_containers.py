@@ -126,6 +126,31 @@ def a_name_that_is_read_no_more(x):
     return state
 
 
+class Particle:
+    def __init__(self):
+        self.state = (0.0, 1)
+
+    def move(self, v):
+        self.state = (self.state[0] + v, self.state[1] + 1)
+
+
+def an_attribute(x):
+    one, other = Particle(), Particle()
+    for v in x:
+        one.move(v)
+        if v > 0:
+            other.state = one.state
+    return one.state, other.state
+
+
+def an_item(x):
+    kept = {"state": (0.0, 1), "count": 0}
+    for v in x:
+        kept["state"] = (kept["state"][0] + v, kept["state"][1] * 2 % 7)
+        kept["count"] += 1
+    return kept
+
+
 def loops_in_loops(x):
     state = (0.0, 1.0)
     for v in x[:4]:
@@ -149,7 +174,8 @@ def edit_distance(x):
 
 LOOPS = [
     a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
-    the_best_so_far, the_best_of_none, a_name_that_is_read_no_more, loops_in_loops, edit_distance,
+    the_best_so_far, the_best_of_none, a_name_that_is_read_no_more, an_attribute, an_item,
+    loops_in_loops, edit_distance,
 ]  # fmt: skip
 
 
@@ -380,6 +406,20 @@ def test_names_of_one_container_see_its_changes(f):
 
 def _is_shared(found):
     return isinstance(found, tuple) and len(found) == 2 and found[0] is found[1]
+
+
+def test_attributes_of_the_caller():
+    def f(x, particle):
+        before = particle.state
+        for v in x:
+            particle.move(v)
+        return before
+
+    jitted = tnp.jit(f)
+    for make in lengths():
+        mine, eagers = Particle(), Particle()
+        assert repr(jitted(*make(), mine)) == repr(f(*make(), eagers))
+        assert repr(mine.state) == repr(eagers.state)
 
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")

@@ -171,11 +171,13 @@ class Containers:
     def note(self, name: str, before: Any, after: Any) -> bool:
         """Says that a variable is bound to one container, and then to another. Whether it is carried part by part from the next attempt
         on."""
-        if name in self._variables.attributes or name in self._variables.parts or name not in self._names:
+        if name in self._variables.parts or name not in self._names:
             return False
         structure = _structure_of_both(before, after)
         varying = active.current().inputs.prologue.varying
-        if structure is None or varying.is_specialized(self._description(name)):
+        if structure is None or (name in self._variables.attributes and structure.is_changeable()):
+            return False
+        if varying.is_specialized(self._description(name)):
             return False
         self._structures[name] = structure
         self._parts[name] = [f"part {k} of {name}" for k in range(structure.count())]

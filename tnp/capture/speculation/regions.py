@@ -32,7 +32,7 @@ __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
 
 #: how many items of lists and dicts a loop or a branch carries as variables at most, and their types
 MOST_ITEMS = 64
-_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex)
+_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex, np.generic, tuple)
 
 
 class Growing(Protocol):
@@ -269,7 +269,7 @@ class Region:
             return False
         before = {id(now): then for now, then in self.contents.found}
         known = [(a, before[id(a.owner)][a.name]) for a in found]
-        if not all(type(x) in _CARRIED or isinstance(x, np.generic) for a, then in known for x in (a.get(), then)):
+        if not all(isinstance(x, _CARRIED) for a, then in known for x in (a.get(), then)):
             return False
         mine = [(a, then) for a, then in known if not self.variables.has(a.owner, a.name)]
         self.assigned += mine

@@ -151,6 +151,37 @@ def an_item(x):
     return kept
 
 
+def _deposited(state, v):
+    grid, count = state
+    grid[count % 4] += v
+    return grid, count + 1
+
+
+def an_array_that_is_written(x):
+    state = (np.zeros(4), 0)
+    first = state[0]
+    for v in x:
+        state = _deposited(state, v)
+    return state, first
+
+
+def arrays_that_take_turns(x):
+    state = (np.zeros(4), np.ones(4))
+    for i, v in enumerate(x):
+        state[0][i % 4] += v + state[1][0]
+        state = (state[1], state[0])
+    return state
+
+
+def parts_of_an_array(x):
+    z = np.zeros(4)
+    state = {"begin": z[:2], "end": z[2:]}
+    for i, v in enumerate(x):
+        state["begin"][i % 2] += v + state["end"][0]
+        state = {"begin": state["begin"], "end": state["end"] + 1}
+    return state, z
+
+
 def loops_in_loops(x):
     state = (0.0, 1.0)
     for v in x[:4]:
@@ -175,6 +206,7 @@ def edit_distance(x):
 LOOPS = [
     a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
     the_best_so_far, the_best_of_none, a_name_that_is_read_no_more, an_attribute, an_item,
+    an_array_that_is_written, arrays_that_take_turns, parts_of_an_array,
     loops_in_loops, edit_distance,
 ]  # fmt: skip
 
@@ -182,7 +214,7 @@ LOOPS = [
 @pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
 def test_loops_are_operations(f):
     jitted = same_as_eager(f, *lengths(), executors=EXECUTORS)
-    assert tnp.cache_info(jitted).misses <= 2  # of one length, and of any
+    assert tnp.cache_info(jitted).misses <= 3  # of one length, and of any (and of any even one)
     assert any(is_control_flow(b) for b in tnp.last_traces(jitted)[0].bound_symbols)
 
 

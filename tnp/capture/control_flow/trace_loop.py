@@ -231,6 +231,7 @@ class Loop(Trial):
         """How much is known of the variables; if more than before, the body is worth another look."""
         return (
             len(self.loose),
+            len(self.stores),
             len(self.rebound),
             len(self.owned),
             len(self.mixed),
@@ -286,6 +287,8 @@ class Loop(Trial):
         for name in inits:
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
+                if name in self.variables.parts and name not in self.rebound:
+                    self.stores.add(name)
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()

@@ -65,6 +65,15 @@ def an_integrator(x):
     return np.array(ys)
 
 
+def some_of_its_states(x):
+    y, ys = [1.0, 0.0], []
+    for h in x:
+        y = [y[0] + 0.1 * h * y[1], y[1] - 0.1 * h * y[0]]
+        if y[0] > 0.5:
+            ys.append(y)
+    return ys
+
+
 def a_dict(x):
     state = {"sum": 0.0, "count": 0}
     for v in x:
@@ -204,7 +213,7 @@ def edit_distance(x):
 
 
 LOOPS = [
-    a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
+    a_tuple_of_numbers, a_tuple_of_arrays, unpacked, a_list, an_integrator, some_of_its_states, a_dict, a_named_tuple, nested, in_a_while_loop, left_early,
     the_best_so_far, the_best_of_none, a_name_that_is_read_no_more, an_attribute, an_item,
     an_array_that_is_written, arrays_that_take_turns, parts_of_an_array,
     loops_in_loops, edit_distance,
@@ -417,10 +426,51 @@ def read_by_the_caller_of_a_function(x):
     return found, y
 
 
+def an_item_with_a_name(x):
+    first = [0.0, 1.0]
+    rows = [first, [5.0, 6.0]]
+    for v in x:
+        if v > 0:
+            rows.append([float(v), 3.0])
+    return rows, first
+
+
+def the_last_item(x):
+    rows = [[0.0, 1.0]]
+    last = rows[0]
+    for v in x:
+        if v > 0:
+            rows.append([float(v), last[0]])
+            last = rows[-1]
+    last[1] = 7.0
+    return rows
+
+
+def in_two_lists(x):
+    rows, others, y = [], [], [0.0, 0.0]
+    for v in x:
+        y = [y[0] + float(v), 2.0]
+        if v > 0:
+            rows.append(y)
+        if v > 1:
+            others.append(y)
+    return rows, others
+
+
+def one_item_more_than_once(x):
+    rows, y = [], [0.0, 0.0]
+    for v in x:
+        if v > 0:
+            y = [y[0] + float(v), 2.0]
+        rows.append(y)
+    return rows
+
+
 SHARED = [
     changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again,
     of_the_same_parts, an_empty_list_again, a_list_in_a_tuple, one_of_two_lists, left_with_another_name, bound_in_some_iterations,
     skipped_in_some_iterations, in_a_branch_with_another_name, while_there_is_another_name, the_one_before, read_by_the_caller_of_a_function,
+    an_item_with_a_name, the_last_item, in_two_lists, one_item_more_than_once,
 ]  # fmt: skip
 
 
@@ -433,11 +483,15 @@ def test_names_of_one_container_see_its_changes(f):
                 warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
                 found, expected = jitted(*make()), f(*make())
             assert repr(found) == repr(expected)
-            assert _is_shared(found) == _is_shared(expected)
+            assert _places(found, {}) == _places(expected, {})
 
 
-def _is_shared(found):
-    return isinstance(found, tuple) and len(found) == 2 and found[0] is found[1]
+def _places(x, known):
+    """For each list and dict in a value, the number of the first place in which it is."""
+    if not isinstance(x, (list, tuple, dict)):
+        return None
+    place = None if isinstance(x, tuple) else known.setdefault(id(x), len(known))
+    return place, [_places(y, known) for y in (x.values() if isinstance(x, dict) else x)]
 
 
 def test_attributes_of_the_caller():

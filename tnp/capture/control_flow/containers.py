@@ -17,7 +17,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.control_flow.counted_lists import CountedList
 from tnp.capture.control_flow.item_parts import Part, parts_of_item
-from tnp.capture.control_flow.lists_of_lists import look
+from tnp.capture.control_flow.lists_of_lists import ItemOfRows, look
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
 from tnp.capture.speculation.reachable import Reachable
@@ -68,6 +68,8 @@ def _structure(x: Any) -> Structure | None:
 
 def _structure_of_both(x: Any, y: Any) -> Structure | None:
     """How both of two values are put together; ``None`` if they are no containers, or are not alike."""
+    if type(x) is ItemOfRows or type(y) is ItemOfRows:
+        return None  # a list of lists holds it
     if isinstance(x, ListStandIn) or isinstance(y, ListStandIn):
         kinds = [parts_of_item(z) if isinstance(z, list) else (None, ()) for z in (x, y)]
         (kind, rows), (other, others) = kinds
@@ -88,6 +90,8 @@ def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
         yield x
         return
     if structure.kind in _ROWS:
+        if type(x) is ItemOfRows:
+            raise Failure("it binds a variable to a list that a list of lists holds")
         kind, parts = parts_of_item(x) if isinstance(x, list) else (None, ())
         if kind is not structure.kind or parts[0].dtype != structure.keys[0]:
             raise Failure("it binds a list of other items")
@@ -218,13 +222,14 @@ class Containers:
             held = [*live_values(name), *(c.made for c in active.current().inputs.containers)]
             self._check_unshared(name, first, structure, held, self._values, joins=joins)
 
-    def enter(self) -> None:
-        """Binds the variables to containers of the present parts."""
+    def enter(self, region: Region) -> None:
+        """Binds the variables to containers of the present parts, at the beginning of an iteration."""
         self._entered = []
         for name, structure in self._structures.items():
             made = _together(structure, map(self._variables.__getitem__, self._parts[name]), self._description(name))
             self._variables[name] = self._made[name] = made
             self._entered += ((x, _look(x)) for x in _changeable(made, structure))
+        region.older += (x for x, _ in self._entered)
         self._bind_the_same()
 
     def end(self, region: Region, *, leaves: bool = False) -> None:
@@ -277,7 +282,7 @@ class Containers:
             if n != name and known[n] is value and joins:
                 self._join(n, name)
         elsewhere = Reachable([*others, *held])
-        seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *held)}
+        seen = {id(x) for x in (*elsewhere.lists(), *others, *held)}
         if elsewhere.too_many or len({id(x) for x in mine}) < len(mine) or any(id(x) in seen for x in mine):
             raise Failure(f"something else may hold the list or the dict that {name} is bound to")
 
@@ -287,7 +292,7 @@ class Containers:
 
     def _held(self, name: str, value: Any, region: Region) -> list[Any]:
         """The lists and dicts from before a region, and what is in lists that count their items."""
-        known = [now for now, _ in region.contents.found if now is not self._first[name]]
+        known = [now for now in region.contents.lists() if now is not self._first[name]]
         return [*known, *self._items_of_lists(region, is_own=name in self._own)]
 
     def _items_of_lists(self, region: Region, *, is_own: bool) -> list[Any]:
@@ -297,7 +302,7 @@ class Containers:
         changed = {id(use.list) for use in uses if any(type(n) is int and n == 0 for n in use.times)}
         given = [x for use in uses if not is_own or id(use.list) in changed for x in use.list.given()]
         inside = Reachable([*given, *(() if is_own else region.contents.growing)])
-        return [*given, *(now for now, _ in inside.found)]
+        return [*given, *inside.lists()]
 
     def _join(self, name: str, other: str) -> None:
         """Says that a variable is bound to the container of another."""
@@ -317,9 +322,11 @@ class Containers:
         left bound to it."""
         for name, structure in self._structures.items():
             parts = iter([self._variables[p] for p in self._parts[name]])
-            self._variables[name] = self._left(
-                structure, parts, self._first[name], self._begun(name), self._ends[name], self._description(name)
-            )
+            first, begun, ends = self._first[name], self._begun(name), self._ends[name]
+            value = self._variables[name] = self._left(structure, parts, first, begun, ends, self._description(name))
+            if first is not UNBOUND and (begun is not first or any(x is begun for x in ends)):
+                for region in active.current().regions:
+                    region.older += _changeable(value, structure)
         self._bind_the_same()
 
     def _left(

@@ -56,11 +56,12 @@ class Growing(Protocol):
 @dataclass(frozen=True)
 class ListUse:
     """An operation that appends to a list: as often as the product of ``times`` says, at most (``None``: nobody knows). ``arrays`` are
-    the appended ones, with the version of each."""
+    the appended ones, with the version of each, and ``given`` is the appended list, with what is in it."""
 
     list: Growing
     times: tuple[Any, ...]
     arrays: tuple[tuple[Storage, int], ...] = ()
+    given: tuple[Any, Any] | None = None
 
 
 class Retrace(BaseException):
@@ -170,6 +171,8 @@ class Region:
         self.is_loop = False
         self.over: tuple[Any, ...] = ()
         self._list_uses = len(tracer.list_uses)
+        #: lists that were put together in it, and may be those from before
+        self.older: list[Any] = []
 
     def writes(self, storage: Storage) -> None:
         """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""

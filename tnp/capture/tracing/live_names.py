@@ -16,7 +16,7 @@ from tnp.capture.tracing.program_frames import capture_code
 __all__ = ["live_values"]
 
 
-def live_values(variable: str) -> list[Any]:
+def live_values(variable: str = "") -> list[Any]:
     """What the program's functions hold in names that they may read later, but for ``variable``, a name that a loop or a branch shares with
     the function that it stands in."""
     found: list[Any] = []

@@ -466,11 +466,20 @@ def one_item_more_than_once(x):
     return rows
 
 
+def asked_whether_two_are_one(x):
+    best = state = (0.0, 0)
+    for i, v in enumerate(x):
+        state = (state[0] + v, i)
+        if state[0] > best[0]:
+            best = state
+    return best, state, best is state
+
+
 SHARED = [
     changed_in_place, held_by_a_list, held_by_another_name, held_by_a_dict, of_other_kinds, longer_each_time, one_list_again,
     of_the_same_parts, an_empty_list_again, a_list_in_a_tuple, one_of_two_lists, left_with_another_name, bound_in_some_iterations,
     skipped_in_some_iterations, in_a_branch_with_another_name, while_there_is_another_name, the_one_before, read_by_the_caller_of_a_function,
-    an_item_with_a_name, the_last_item, in_two_lists, one_item_more_than_once,
+    an_item_with_a_name, the_last_item, in_two_lists, one_item_more_than_once, asked_whether_two_are_one,
 ]  # fmt: skip
 
 

@@ -191,7 +191,12 @@ class Containers:
         return True
 
     def _description(self, name: str) -> str:
-        return f"the list {name} that {self._where} binds anew"
+        return f"the container {name} that {self._where} binds anew"
+
+    def _note_doubt(self, name: str, value: Any) -> None:
+        """Notes that a program that asks whether a tuple is another is traced again."""
+        if isinstance(value, tuple) and value is not self._first[name]:
+            active.current().choices.tuples[id(value)] = value, self._description(name)
 
     def begin(self, region: Region) -> None:
         """Takes the containers apart, before a region is opened."""
@@ -228,6 +233,7 @@ class Containers:
         for name, structure in self._structures.items():
             made = _together(structure, map(self._variables.__getitem__, self._parts[name]), self._description(name))
             self._variables[name] = self._made[name] = made
+            self._note_doubt(name, made)
             self._entered += ((x, _look(x)) for x in _changeable(made, structure))
         region.older += (x for x, _ in self._entered)
         self._bind_the_same()
@@ -324,6 +330,7 @@ class Containers:
             parts = iter([self._variables[p] for p in self._parts[name]])
             first, begun, ends = self._first[name], self._begun(name), self._ends[name]
             value = self._variables[name] = self._left(structure, parts, first, begun, ends, self._description(name))
+            self._note_doubt(name, value)
             if first is not UNBOUND and (begun is not first or any(x is begun for x in ends)):
                 for region in active.current().regions:
                     region.older += _changeable(value, structure)

@@ -19,7 +19,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.counted_lists import CountedList
 from tnp.capture.control_flow.item_parts import Part, parts_of_item
 from tnp.capture.control_flow.kept_views import KeptView, kept_view
-from tnp.capture.control_flow.lists_of_lists import look
+from tnp.capture.control_flow.lists_of_lists import ItemOfRows, look
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RowOfNumbers, RowOfScalars
 from tnp.capture.objects.shadows import is_plain_object, is_shadow
@@ -27,6 +27,7 @@ from tnp.capture.speculation.reachable import Reachable
 from tnp.capture.speculation.regions import UNBOUND, Region, Variables
 from tnp.capture.speculation.trials import Failure
 from tnp.capture.tracing.growing import GrowingArray
+from tnp.capture.tracing.live_names import live_values
 from tnp.capture.tracing.traced_values import TracedArray
 
 __all__ = ["Containers"]
@@ -101,6 +102,8 @@ def _structure(x: Any, y: Any) -> Structure | None:
 
 def _structure_of_both(x: Any, y: Any) -> Structure | None:
     """How both of two values are put together; ``None`` if they are no containers, or are not alike."""
+    if type(x) is ItemOfRows or type(y) is ItemOfRows:
+        return None  # a list of lists holds it
     if isinstance(x, ListStandIn) or isinstance(y, ListStandIn):
         kinds = [parts_of_item(z) if isinstance(z, list) else (None, ()) for z in (x, y)]
         (kind, rows), (other, others) = kinds
@@ -128,6 +131,8 @@ def _parts(x: Any, structure: Structure | None) -> Iterator[Any]:
         yield from positions
         return
     if structure.kind in _ROWS:
+        if type(x) is ItemOfRows:
+            raise Failure("it binds a variable to a list that a list of lists holds")
         kind, parts = parts_of_item(x) if isinstance(x, list) else (None, ())
         if kind is not structure.kind or parts[0].dtype != structure.keys[0]:
             raise Failure("it binds a list of other items")
@@ -152,7 +157,12 @@ def _together(structure: Structure | None, parts: Iterator[Any], description: st
         if kind is RowOfNumbers:
             example = example.item()
         return CountedList.of_rows(description, example, (Part(example, rows=rows),), rows.shape[0])
-    items = [_together(item, parts, description) for item in structure.items]
+    return _of_items(structure, [_together(item, parts, description) for item in structure.items])
+
+
+def _of_items(structure: Structure, items: list[Any]) -> Any:
+    """A new container of that structure, of its items."""
+    kind: Any = structure.kind
     if kind is list:
         return items
     if issubclass(kind, tuple):
@@ -191,10 +201,14 @@ class Containers:
         #: of each variable, the names of its parts, and the container that it was bound to at first
         self._parts: dict[str, list[str]] = {}
         self._first: dict[str, Any] = {}
+        self._former: list[str] = []
         #: variables that are bound to the container of another
         self._same: dict[str, str] = {}
         #: what variables are bound to before the region
         self._values: dict[str, Any] = {}
+        #: of each variable, the container with which an iteration begins, and those that it is bound to when the parts of a region end
+        self._made: dict[str, Any] = {}
+        self._ends: dict[str, list[Any]] = {}
         #: the lists and dicts with which an iteration begins, as they were
         self._entered: list[tuple[Any, list[Any]]] = []
 
@@ -215,7 +229,9 @@ class Containers:
             return False  # two views are no one array
         structure = _structure_of_both(before, after)
         varying = active.current().inputs.prologue.varying
-        if structure is None or varying.is_specialized(self._description(name)):
+        if structure is None or (name in self._variables.attributes and structure.is_changeable()):
+            return False
+        if varying.is_specialized(self._description(name)):
             return False
         self._structures[name] = structure
         self._parts[name] = [f"part {k} of {name}" for k in range(structure.count())]
@@ -225,18 +241,27 @@ class Containers:
         return True
 
     def _description(self, name: str) -> str:
-        return f"the list {name} that {self._where} binds anew"
+        return f"the container {name} that {self._where} binds anew"
+
+    def _note_doubt(self, name: str, value: Any) -> None:
+        """Notes that a program that asks whether a tuple is another is traced again."""
+        if isinstance(value, tuple) and value is not self._first[name]:
+            active.current().choices.tuples[id(value)] = value, self._description(name)
 
     def begin(self, region: Region) -> None:
         """Takes the containers apart, before a region is opened."""
+        for part in self._former:
+            self._variables.parts.pop(part, None)
+        self._former.clear()
         self._values, self._entered = self._variables.values(), []
+        self._made, self._ends = {}, {}
         for name, other in self._same.items():
             if self._variables[name] is not self._variables[other]:
                 raise Failure(f"{name} and {other} begin with two containers", settles=True)
         for name, structure in self._structures.items():
             first = self._first[name] = self._variables[name]
-            if first is not UNBOUND and not self._surely and structure.is_changeable():
-                self._check_unshared(name, first, structure, [c.made for c in active.current().inputs.containers])
+            if not self._surely:
+                self._check_first(name, joins=True)
             if first is UNBOUND:  # of a branch, whose sides bind it
                 found = dict.fromkeys(self._parts[name], UNBOUND)
             else:
@@ -244,17 +269,28 @@ class Containers:
             self._variables.parts.update(found)
             region.values.update(found)
 
-    def enter(self) -> None:
-        """Binds the variables to containers of the present parts."""
+    def _check_first(self, name: str, *, joins: bool) -> None:
+        """Raises :class:`Failure` if something else may hold what a variable is bound to at first, which may be what it is bound to at
+        last."""
+        structure, first = self._structures[name], self._first[name]
+        if first is not UNBOUND and structure.is_changeable():
+            held = [*live_values(name), *(c.made for c in active.current().inputs.containers)]
+            self._check_unshared(name, first, structure, held, self._values, joins=joins)
+
+    def enter(self, region: Region) -> None:
+        """Binds the variables to containers of the present parts, at the beginning of an iteration."""
         self._entered = []
         for name, structure in self._structures.items():
             made = _together(structure, map(self._variables.__getitem__, self._parts[name]), self._description(name))
-            self._variables[name] = made
+            self._variables[name] = self._made[name] = made
+            self._note_doubt(name, made)
             self._entered += ((x, _look(x)) for x in _changeable(made, structure))
+        region.older += (x for x, _ in self._entered)
         self._bind_the_same()
 
-    def end(self, region: Region) -> None:
-        """Takes the containers apart that the variables are bound to when a region ends. Raises :class:`Failure` if that cannot be."""
+    def end(self, region: Region, *, leaves: bool = False) -> None:
+        """Takes the containers apart that the variables are bound to when a region ends, which an iteration maybe ``leaves`` early. Raises
+        :class:`Failure` if that cannot be."""
         if any(now is not was for x, before in self._entered for now, was in _pairs(_look(x), before)):
             raise Failure(
                 "it changes a list, a dict or an object that a variable is bound to, and binds the variable anew"
@@ -264,23 +300,47 @@ class Containers:
                 raise Failure(f"{name} and {other} are bound to one container in some iterations")
         for name, structure in self._structures.items():
             value = self._variables[name]
-            if value is not self._first[name] and structure.is_changeable():
-                self._check_unshared(name, value, structure, self._held(name, value, region))
+            if value is not self._begun(name) and structure.is_changeable():
+                self._check_unshared(name, value, structure, self._held(name, value, region), self._variables.values())
             self._variables.parts.update(zip(self._parts[name], list(_parts(value, structure))))
+            self._ends.setdefault(name, []).append(value)
+        if self._surely and (leaves or self._hands_on()):
+            for name in self._structures:
+                self._check_first(name, joins=False)
 
-    def _check_unshared(self, name: str, value: Any, structure: Structure, held: Sequence[Any]) -> None:
+    def _begun(self, name: str) -> Any:
+        """The container that a variable is bound to when the region begins."""
+        return self._made.get(name, self._first[name])
+
+    def _hands_on(self) -> bool:
+        """Whether an iteration leaves a list or a dict with which it begins in another place."""
+        pairs = ((name, self._made[name], self._ends[name][-1]) for name in self._structures)
+        found = [
+            (list(_changeable(x, s)), list(_changeable(y, s))) for n, x, y in pairs for s in (self._structures[n],)
+        ]
+        begun = {id(x) for before, _ in found for x in before}
+        return any(x is not y and id(y) in begun for before, after in found for x, y in zip(before, after))
+
+    def _check_unshared(
+        self,
+        name: str,
+        value: Any,
+        structure: Structure,
+        held: Sequence[Any],
+        known: dict[str, Any],
+        *,
+        joins: bool = True,
+    ) -> None:
         """Raises :class:`Failure` if a list or a dict in a container is ``held``, or one that another variable is bound to, or that is in
-        either."""
-        entered = [x for x, _ in self._entered]
-        mine = [x for x in _changeable(value, structure) if not any(x is y for y in entered)]
+        either. ``known`` is what the variables are bound to. It ``joins`` those that are bound to one container."""
+        mine = list(_changeable(value, structure))
         same = [n for n, other in self._same.items() if other == name]
-        known = self._variables.values()
         others = [v for n, v in known.items() if n not in (name, *same, *self._parts[name]) and self._is_read(n, v)]
         for n in self._structures:
-            if n != name and known[n] is value:
+            if n != name and known[n] is value and joins:
                 self._join(n, name)
         elsewhere = Reachable([*others, *held])
-        seen = {id(x) for x in (*(now for now, _ in elsewhere.found), *others, *held)}
+        seen = {id(x) for x in (*elsewhere.lists(), *others, *held)}
         if elsewhere.too_many or len({id(x) for x in mine}) < len(mine) or any(id(x) in seen for x in mine):
             raise Failure(f"something else may hold the list, the dict or the object that {name} is bound to")
 
@@ -290,7 +350,7 @@ class Containers:
 
     def _held(self, name: str, value: Any, region: Region) -> list[Any]:
         """The lists and dicts from before a region, and what is in lists that count their items."""
-        known = [now for now, _ in region.contents.found if now is not self._first[name]]
+        known = [now for now in region.contents.lists() if now is not self._first[name]]
         return [*known, *self._items_of_lists(region, is_own=name in self._own)]
 
     def _items_of_lists(self, region: Region, *, is_own: bool) -> list[Any]:
@@ -300,13 +360,13 @@ class Containers:
         changed = {id(use.list) for use in uses if any(type(n) is int and n == 0 for n in use.times)}
         given = [x for use in uses if not is_own or id(use.list) in changed for x in use.list.given()]
         inside = Reachable([*given, *(() if is_own else region.contents.growing)])
-        return [*given, *(now for now, _ in inside.found)]
+        return [*given, *inside.lists()]
 
     def _join(self, name: str, other: str) -> None:
         """Says that a variable is bound to the container of another."""
         for part in self._parts.pop(name):
             self._names.remove(part)
-            self._variables.parts.pop(part, None)
+            self._former.append(part)  # a region that is undone still binds it
         del self._structures[name]
         self._same[name] = other
         raise Failure(f"{name} and {other} are bound to one container")
@@ -316,16 +376,40 @@ class Containers:
             self._variables[name] = self._variables[other]
 
     def leave(self) -> None:
-        """Binds the variables to what they are after all: to the containers from before, if nothing in them is another."""
+        """Binds the variables to what they are after all: where nothing in a container is another, to that from before, if they may have been
+        left bound to it."""
         for name, structure in self._structures.items():
-            parts = [self._variables[p] for p in self._parts[name]]
-            first = self._first[name]
-            is_new = first is UNBOUND or structure.kind in _ROWS
-            if not is_new and all(x is y for x, y in zip(parts, _parts(first, structure))):
-                self._variables[name] = first
-            else:
-                self._variables[name] = _together(structure, iter(parts), self._description(name))
+            parts = iter([self._variables[p] for p in self._parts[name]])
+            first, begun, ends = self._first[name], self._begun(name), self._ends[name]
+            value = self._variables[name] = self._left(structure, parts, first, begun, ends, self._description(name))
+            self._note_doubt(name, value)
+            if first is not UNBOUND and (begun is not first or any(x is begun for x in ends)):
+                for region in active.current().regions:
+                    region.older += _changeable(value, structure)
         self._bind_the_same()
+
+    def _left(
+        self,
+        structure: Structure | None,
+        parts: Iterator[Any],
+        first: Any,
+        begun: Any,
+        ends: list[Any],
+        description: str,
+    ) -> Any:
+        """A container that a region leaves, of the next parts: ``first`` is that from before, which is ``begun`` in the region."""
+        if structure is None:
+            return next(parts)
+        if first is UNBOUND or structure.kind in _ROWS or structure.view is not None:
+            made = _together(structure, parts, description)
+            return first if first is not UNBOUND and all(x is begun for x in ends) else made
+        before, now, after = _items_of(first), _items_of(begun), list(zip(*map(_items_of, ends)))
+        items = [
+            self._left(item, parts, before[k], now[k], list(after[k]), description)
+            for k, item in enumerate(structure.items)
+        ]
+        is_same = not self._surely and all(x is y for x, y in zip(before, items))
+        return first if is_same or all(x is begun for x in ends) else _of_items(structure, items)
 
 
 def _pairs(now: Sequence[Any], before: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

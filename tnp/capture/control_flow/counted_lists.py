@@ -26,6 +26,7 @@ from tnp.capture.control_flow.item_parts import (
 from tnp.capture.control_flow.iterables import is_known
 from tnp.capture.control_flow.list_lengths import ListLength
 from tnp.capture.control_flow.lists_of_lists import ItemOfRows, is_changed, look
+from tnp.capture.control_flow.names_of_lists import are_named, is_new
 from tnp.capture.control_flow.uneven_items import UnevenPart, can_count, part_of
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.joined_rows import joined_rows
@@ -35,7 +36,7 @@ from tnp.capture.objects.equal_items import contains, count_of, index_of
 from tnp.capture.objects.growing_list import refuse_uses
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, RowOfNumbers, RowOfScalars, is_repeated
 from tnp.capture.objects.uneven_lists import joined_all
-from tnp.capture.speculation.regions import ListUse, Region
+from tnp.capture.speculation.regions import ListUse
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR
@@ -81,7 +82,7 @@ class CountedList(ListStandIn):
         #: whether items are parts of other arrays: of such a list NumPy may make an array, and nothing else is done with it
         self.has_views = False
         self._counter = ListLength(self)
-        #: lists that were appended, which nobody may change, with what is in them
+        #: the lists that it begins with, which nobody may change, with what is in them
         self._given: list[tuple[list[Any], list[Any]]] = []
         #: whether some of these may have other names, which would not see that an item is changed
         self._may_have_names = False
@@ -146,8 +147,11 @@ class CountedList(ListStandIn):
     def make_room(self, uses: Sequence[ListUse]) -> None:
         before, items = self.parts, self.items
         lists = [x for x in items if isinstance(x, list)]
-        if len({*map(id, lists)}) < len(lists):
-            raise self._refusal()
+        if lists:
+            self.items = []
+            is_named, self.items = are_named(lists), items
+            if is_named:
+                raise self._refusal()
         parts = self._wanted or before
         for x in items:
             parts = self._taking(x, parts)
@@ -183,7 +187,11 @@ class CountedList(ListStandIn):
             mark_shared(holder, self._memory)
 
     def given(self) -> list[Any]:
-        return [items for items, _ in self._given]
+        return [items for items, _ in self._given_lists()]
+
+    def _given_lists(self) -> Iterator[tuple[list[Any], list[Any]]]:
+        yield from self._given
+        yield from (u.given for u in active.current().list_uses if u.list is self and u.given is not None)
 
     # Items
 
@@ -222,7 +230,7 @@ class CountedList(ListStandIn):
         """Raises :class:`ReadsVarying` if an item was changed after it was appended."""
         arrays = (a for use in active.current().list_uses if use.list is self for a in use.arrays)
         changed = any(storage.version != version for storage, version in arrays)
-        if changed or any(is_changed(given, before) for given, before in self._given):
+        if changed or any(is_changed(given, before) for given, before in self._given_lists()):
             raise self._refusal()
 
     def _demand(self, condition: Any) -> None:
@@ -276,8 +284,9 @@ class CountedList(ListStandIn):
         if not around and not self.is_counted:
             self.items.append(item)
             return
+        serial = item.serial if isinstance(item, CountedList) else None
         if any(x is self for r in around for x in r.over) or (
-            isinstance(item, list) and not self._is_new(item, around)
+            isinstance(item, list) and not is_new(item, serial, around)
         ):
             raise self._refusal()
         self._check()
@@ -286,21 +295,12 @@ class CountedList(ListStandIn):
         arrays, are_shared = memory
         before = [a for use in tracer.list_uses if use.list is self for a, _ in use.arrays]
         self.has_views = self.has_views or are_shared or any(a is b for a, _ in arrays for b in before)
-        self._use(ListUse(self, tuple(r.times for r in around), arrays), item)
+        given = (item, look(item)) if isinstance(item, list) else None
+        self._use(ListUse(self, tuple(r.times for r in around), arrays, given), item)
         if self.may_overflow:
             self._demand(self.filled < self.capacity)
-        if isinstance(item, list):
-            self._given.append((item, look(item)))
         self._store(self.filled, item)
         self._set_count(self.filled + 1)
-
-    def _is_new(self, item: list[Any], around: list[Region]) -> bool:
-        """Whether a list was made where it is appended, so that no two items are one."""
-        if not around or any(given is item for given, _ in self._given):
-            return False
-        if isinstance(item, CountedList):
-            return item.serial > max(r.serial for r in around)
-        return not any(x is item for r in around for x, _ in r.contents.found)
 
     def _use(self, use: ListUse, *stored: Any) -> None:
         """Notes what appends or stores an item, or changes one. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""

@@ -20,6 +20,7 @@ from tnp.capture.tracing.growing import array_of
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims, symbols
 from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy
 
 __all__ = [
     "Count",
@@ -167,6 +168,11 @@ class Iterations:
             return self.stop
         count = self.count() if type(self.step) is not int or self.step > 1 else None
         return count if type(count) is TracedNumber and symbols.is_symbol(count.proxy) else None
+
+    def bound(self, index: NumberProxy) -> None:
+        """Says of what stands for the positions what is known of all of them."""
+        index.low, index.bound = self.interval()
+        index.most = self.most_index()
 
     def interval(self) -> tuple[int | None, int | None]:
         """The least and the largest position, as far as they are known."""

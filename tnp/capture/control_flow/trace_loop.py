@@ -233,6 +233,7 @@ class Loop(Trial):
         """How much is known of the variables; if more than before, the body is worth another look."""
         return (
             len(self.loose),
+            len(self.stores),
             len(self.rebound),
             len(self.owned),
             len(self.mixed),
@@ -285,30 +286,23 @@ class Loop(Trial):
                     entries[name].storage.unowned = not entries[name].storage.writable
         self._make_arrays_of_lists()
         memory = self.memory()
-        for name in inits:
-            held, _ = split(self.variables[name]) if name in self.variables else (None, None)
-            if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
-                raise Failure(f"{name} begins as part of an array that is written", settles=True)
+        self._check_begin(inits, carried)
         tell_apart(self.variables.values(), inits)
         proxies = self.storage_proxies()
-        low, high = (None, None) if self.iterations is None else self.iterations.interval()
-        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
-        index.most = None if self.iterations is None else self.iterations.most_index()
+        index = NumberProxy(self.trace.make_name("i"), int)
+        if self.iterations is not None:
+            self.iterations.bound(index)
         region.open()
         for name in self.owned:
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         self.joint.begin(entries, index)
-        for name, handle in entries.items():
-            flag = carried.get(is_bound(name))
-            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
-        renew(self.names, self.variables)
-        self.containers.enter()
+        self._enter(entries, carried, region)
         tested, condition = self._trace_test(region)
         self.is_endless = condition is True
-        self.containers.enter()  # again: what that records is the test's
+        self.containers.enter(region)  # again: what that records is the test's
         code, appended = self._traced_body(region, TracedNumber(index))
-        self.containers.end(region)
+        self.containers.end(region, leaves=code is not None and code is not CONTINUE)
         leaves = exits_of(code, region, self.variables, self.names)
         if not leaves and (self.forever or condition is True):
             reason = "its condition does not depend on what it computes"  # or the end is not to be seen yet
@@ -340,6 +334,23 @@ class Loop(Trial):
         for counted, names in in_lists:
             counted.share([split(self.variables[n])[0].storage for n in names])
         return left
+
+    def _check_begin(self, inits: dict[str, Any], carried: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if a variable whose value is carried begins as part of an array that the body writes."""
+        for name in inits:
+            held, _ = split(self.variables[name]) if name in self.variables else (None, None)
+            if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in self.storages:
+                if name in self.variables.parts and name not in self.rebound:
+                    self.stores.add(name)  # it may be the same array in all iterations
+                raise Failure(f"{name} begins as part of an array that is written", settles=True)
+
+    def _enter(self, entries: dict[str, Any], carried: dict[str, Any], region: Region) -> None:
+        """Binds the variables to what they are at the beginning of an iteration."""
+        for name, handle in entries.items():
+            flag = carried.get(is_bound(name))
+            self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)
+        renew(self.names, self.variables)
+        self.containers.enter(region)
 
     def learn(self, reason: NeedsEager) -> None:
         if isinstance(reason, ReadsVarying) and reason.description == APPENDED:  # the body reads the list
@@ -541,8 +552,7 @@ class Loop(Trial):
 
     def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
         """Notes the dimensions of a variable that change from iteration to iteration, where that is all that does, and none grows."""
-        changed = dims_that_shrink(arg, result)
-        if changed is not None:
+        if (changed := dims_that_shrink(arg, result)) is not None:
             self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
@@ -563,8 +573,7 @@ class Loop(Trial):
             values = [v for way in leaves for v in way.values]
             told = [NumberProxy(self.trace.make_name("n"), t) for way in leaves for t in way.types]
             carried = [*carried, *((t, t.python_type(), v) for t, v in zip(told, values))]
-        args = [c for c, _, _ in carried]
-        inits = [i for _, i, _ in carried]
+        args, inits = [c for c, _, _ in carried], [i for _, i, _ in carried]
         results = [r for _, _, r in carried] + [way.flag for way in leaves[:1]]
         if self.iterations is None:
             body = Body(args, scope, results).substitute(unchanged)

@@ -22,6 +22,8 @@ class Choices:
         self._joint: list[tuple[Storage, Storage]] = []
         #: the ids of storages that may be the same memory as others, other than as a branch or a loop chose
         self.unclear: set[int] = set()
+        #: by ``id``, tuples that loops and branches put together, and which variable's parts they have
+        self.tuples: dict[int, tuple[tuple[object, ...], str]] = {}
 
     def refusal(self, storage: Storage) -> NeedsEager:
         """What a write raises where another array may share the memory. Where a branch or a loop chose between the two, Python can do it:
@@ -32,6 +34,10 @@ class Choices:
             "it writes to an array that may or may not share memory with the result of a reshape; "
             "use .copy() to make them separate"
         )
+
+    def variable_of(self, *tuples: tuple[object, ...]) -> str | None:
+        """Of which variable the parts are that make one of some tuples, which may be another one of the program for that reason."""
+        return next((self.tuples[id(x)][1] for x in tuples if id(x) in self.tuples), None)
 
     def add_joint(self, a: Storage, b: Storage) -> None:
         """Notes that two arrays with such memory may be one."""

@@ -39,6 +39,10 @@ def is_(a: Any, b: Any) -> Any:
         a.check_told_apart(b)
     if type(a) is TracedOptional or type(b) is TracedOptional:
         return _is_optional(a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        description = active.current().choices.variable_of(a, b)
+        if description is not None:
+            raise ReadsVarying(description)
     if a is None or b is None:  # no other stand-in stands for it
         return False
     if type(a) not in _STAND_INS and type(b) not in _STAND_INS and not (_may_stand_in(a) or _may_stand_in(b)):

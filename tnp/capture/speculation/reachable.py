@@ -59,6 +59,8 @@ class Reachable:
         self._objects: dict[int, Any] = {}
         #: lists that are only appended to
         self.growing: list[GrowingList] = []
+        #: lists that stand for others
+        self.stand_ins: list[ListStandIn] = []
         #: the cells of functions
         self.cells: list[CellType] = []
         #: by ``id``, what is held where nothing can take its place: in a tuple, a slot, a bound method
@@ -84,6 +86,7 @@ class Reachable:
             self.growing.append(x)
             return self._items(x.added, list)
         if isinstance(x, ListStandIn):
+            self.stand_ins.append(x)
             items = x.held()
             self.fixed.update(map(id, items))
             return items
@@ -121,6 +124,10 @@ class Reachable:
             self.found.append((attributes, dict(attributes)))
             items += attributes.values()
         return items
+
+    def lists(self) -> list[Any]:
+        """The lists, dicts and sets."""
+        return [*(now for now, _ in self.found), *self.stand_ins]
 
     def reaches(self, x: Any) -> bool:
         """Whether an object of the program is among the values."""

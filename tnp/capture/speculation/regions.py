@@ -32,7 +32,7 @@ __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
 
 #: how many items of lists and dicts a loop or a branch carries as variables at most, and their types
 MOST_ITEMS = 64
-_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex, tuple)
+_CARRIED = (TracedArray, TracedNumber, TracedEither, int, float, bool, complex, np.generic, tuple)
 
 
 class Growing(Protocol):
@@ -56,11 +56,12 @@ class Growing(Protocol):
 @dataclass(frozen=True)
 class ListUse:
     """An operation that appends to a list: as often as the product of ``times`` says, at most (``None``: nobody knows). ``arrays`` are
-    the appended ones, with the version of each."""
+    the appended ones, with the version of each, and ``given`` is the appended list, with what is in it."""
 
     list: Growing
     times: tuple[Any, ...]
     arrays: tuple[tuple[Storage, int], ...] = ()
+    given: tuple[Any, Any] | None = None
 
 
 class Retrace(BaseException):
@@ -170,6 +171,8 @@ class Region:
         self.is_loop = False
         self.over: tuple[Any, ...] = ()
         self._list_uses = len(tracer.list_uses)
+        #: lists that were put together in it, and may be those from before
+        self.older: list[Any] = []
 
     def writes(self, storage: Storage) -> None:
         """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""
@@ -269,7 +272,7 @@ class Region:
             return False
         before = {id(now): then for now, then in self.contents.found}
         known = [(a, before[id(a.owner)][a.name]) for a in found]
-        if not all(type(x) in _CARRIED or isinstance(x, np.generic) for a, then in known for x in (a.get(), then)):
+        if not all(isinstance(x, _CARRIED) for a, then in known for x in (a.get(), then)):
             return False
         mine = [(a, then) for a, then in known if not self.variables.has(a.owner, a.name)]
         self.assigned += mine

@@ -240,6 +240,13 @@ class Containers:
         self._variables.parts.update(dict.fromkeys(self._parts[name], UNBOUND))
         return True
 
+    def check_view(self, name: str, before: Any, value: Any) -> None:
+        """Raises :class:`Failure` if a variable is bound to one view of an array, or maybe another, that is carried as a position from the next
+        attempt on."""
+        if type(value) is TracedArray and not value.scalar:
+            if any(self.note(name, before, x) for x in active.current().choices.candidates(value)):
+                raise Failure(f"{name} is a view at other positions")
+
     def _description(self, name: str) -> str:
         return f"the container {name} that {self._where} binds anew"
 

@@ -114,7 +114,7 @@ class Loop(Trial):
         self.loose: set[str] = set()
         #: variables that hold arrays that are stored to, and are bound to others all the same
         self.rebound: set[str] = set()
-        #: variables to whose arrays, the program's own, the body writes before it binds them anew
+        #: variables to whose own arrays the body writes before it binds them anew
         self.owned: set[str] = set()
         #: of arrays that variables are bound to anew, the dimensions that are others in each iteration
         self.varying: dict[str, set[int]] = {}
@@ -300,7 +300,7 @@ class Loop(Trial):
         self._enter(entries, carried, region)
         tested, condition = self._trace_test(region)
         self.is_endless = condition is True
-        self.containers.enter(region)  # again: what that records is the test's
+        self.containers.enter(region)  # what was recorded is the test's
         code, appended = self._traced_body(region, TracedNumber(index))
         self.containers.end(region, leaves=code is not None and code is not CONTINUE)
         leaves = exits_of(code, region, self.variables, self.names)
@@ -427,8 +427,8 @@ class Loop(Trial):
 
     def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
         """Raises :class:`BufferRotation` if an iteration exchanges the names of arrays and writes to one of them."""
-        begin = {n: entries.get(n, region.values[n]) for n in self.names}
-        arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
+        begin = ((n, entries.get(n, region.values[n])) for n in self.names)
+        arrays = {n: x for n, x in begin if type(x) is TracedArray and not x.scalar}
         now: dict[str, str] = {}
         for name in arrays:
             value = self.variables[name]
@@ -442,11 +442,7 @@ class Loop(Trial):
         if self.iterations is None or not self.iterations.known:  # it may end on any turn, so they are variables
             self.rebound.update(n for n in now if n in self.stores)
             raise Failure("arrays that it writes take turns")
-        where, period = dict(now), 1
-        while any(n != m for n, m in where.items()):
-            where = {n: now[m] for n, m in where.items()}
-            period += 1
-        raise BufferRotation(frozenset(now), period)
+        raise BufferRotation(now)
 
     def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
         if self.test is None:
@@ -504,10 +500,7 @@ class Loop(Trial):
                     if nothing_like(like) is not None:
                         self.maybe[name] = like
                 raise Failure(f"{name} changes from iteration to iteration", settles=True)
-            if type(value) is TracedArray and not value.scalar:
-                for one in self.tracer.choices.candidates(value):
-                    if self.containers.note(name, region.values[name], one):
-                        raise Failure(f"{name} is a view at other positions")
+            self.containers.check_view(name, region.values[name], value)
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 if type(value) is TracedArray and not value.scalar and value is not entries[name]:

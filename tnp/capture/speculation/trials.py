@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tnp.capture import active
@@ -127,12 +127,16 @@ class Failure(Exception):
 
 
 class BufferRotation(Failure):
-    """Arrays that a loop writes change names each iteration, and have their own again after ``period`` iterations."""
+    """Arrays that a loop writes change names each iteration, and have their own again after ``period`` iterations. ``before`` says under
+    which name each was an iteration before."""
 
-    def __init__(self, names: frozenset[str], period: int) -> None:
-        super().__init__(f"{' and '.join(sorted(names))} take turns")
-        self.names = names
-        self.period = period
+    def __init__(self, before: Mapping[str, str]) -> None:
+        super().__init__(f"{' and '.join(sorted(before))} take turns")
+        self.names = frozenset(before)
+        self.period, where = 1, dict(before)
+        while any(n != m for n, m in where.items()):
+            where = {n: before[m] for n, m in where.items()}
+            self.period += 1
 
 
 def ways_of(code: Any) -> list[tuple[Any, Any]]:

@@ -82,10 +82,8 @@ class Loop(Trial):
         self.counting: set[str] = set()
         #: whether a number becomes one that may be a scalar as well, where no iteration can be peeled for it to settle
         self.lifts = lifts
-        #: whether it is to be rolled only if its condition holds whatever it computes
-        self.forever = forever
-        #: whether it ends only where it is left
-        self.is_endless = False
+        #: whether it is to be rolled only if its condition holds whatever it computes, and whether that does
+        self.forever, self.is_endless = forever, False
         #: the variables that are a number or a scalar, and the kinds
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
@@ -427,8 +425,8 @@ class Loop(Trial):
 
     def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
         """Raises :class:`BufferRotation` if an iteration exchanges the names of arrays and writes to one of them."""
-        begin = ((n, entries.get(n, region.values[n])) for n in self.names)
-        arrays = {n: x for n, x in begin if type(x) is TracedArray and not x.scalar}
+        begin = {n: entries.get(n, region.values[n]) for n in self.names}
+        arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
         now: dict[str, str] = {}
         for name in arrays:
             value = self.variables[name]

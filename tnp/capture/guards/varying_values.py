@@ -206,6 +206,11 @@ class VaryingValues:
         """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
         return number in self.known_integers
 
+    def is_one_of_few(self, number: str, value: float) -> bool:
+        """Whether the value of a scalar of NumPy's, which is called ``number``, is known while the present trace is made: it decides a length,
+        and had few other values; notes its value."""
+        return number in self.known_integers and not self.has_many_contents(number, value)
+
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
         length."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import (
-    TracedRange,
     Iterations,
+    TracedRange,
     counted_from_zero,
     enumerate_,
     is_known,

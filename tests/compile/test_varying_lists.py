@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.compile.compiled_function import Jitted
 from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs (eagerly|in parts):tnp.EagerFallbackWarning")
@@ -217,3 +218,30 @@ def test_views_of_rows_that_cannot_be_written():
 
     assert misses(f, [lambda k=k: (arrays(k),) for k in range(3, 10)]) <= 4
     misses(given_back, [lambda k=k: (arrays(k),) for k in range(3, 7)])
+
+
+def neighbours(cells):
+    rows, columns = len(cells), len(cells[0])
+    found = [[0] * columns for _ in range(rows)]
+    for i in range(1, rows - 1):
+        for j in range(1, columns - 1):
+            found[i][j] = cells[i - 1][j] + cells[i + 1][j] + cells[i][j - 1] + cells[i][j + 1]
+    for i in range(1, rows - 1):
+        for j in range(1, columns - 1):
+            cells[i][j] = 1 if found[i][j] == 2 else 0
+    return cells
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_rows_are_read_as_the_rows_before_were(monkeypatch):
+    traced = []
+    trace = Jitted._traced
+    monkeypatch.setattr(Jitted, "_traced", lambda self, *a, **k: traced.append(1) or trace(self, *a, **k))
+    jitted = tnp.jit(neighbours)
+    for n in (5, 7, 9, 11):
+        traced.clear()
+        mine = np.random.default_rng(n).integers(0, 2, (n, n)).tolist()
+        theirs = [list(row) for row in mine]
+        assert jitted(mine) == neighbours(theirs)
+        assert mine == theirs
+    assert len(traced) <= 3

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import Prologue
-from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.guards.varying_values import ReadsVarying, container_of
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.driver import Compiled
 from tnp.core.errors import NeedsEager
@@ -76,9 +76,7 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
             container = container_of(read.description)
             read_items[container] += 1
             if container and read_items[container] == ITEMS:  # the program reads the others as well
-                for name in varying.late:
-                    if container_of(name) == container:
-                        varying.specialize(name, None)
+                varying.reads_items_of(container)
         except (Exception, NeedsEager) as error:  # that a value is a stand-in may be the reason, whatever was raised
             names = varying.late | varying.growing
             if isinstance(error, NeedsEager):
@@ -89,11 +87,6 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
                 raise
             for name in names:
                 varying.specialize(name, None)
-
-
-def container_of(description: str) -> str:
-    """What an item is called the item of; nothing for what is no item."""
-    return description.rpartition("[")[0] if description.endswith("]") else ""
 
 
 def _traced_for_any_size(

@@ -8,7 +8,7 @@ chain selects are replaced: ``x[1:-1].T[0] = v`` becomes one ``update``. Executo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from tnp.core import dtypes, prims, sizes, symbols
@@ -31,6 +31,7 @@ __all__ = [
     "inverse_rules",
     "memory_roots",
     "prim_chain",
+    "prims_by_result",
     "read_only",
     "update",
     "write",
@@ -137,10 +138,10 @@ class _Verbatim:
         return self.text
 
 
-def prim_chain(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: TensorProxy) -> list[BoundSymbol] | None:
-    """The view prims, in order, that lead from ``source`` to ``result`` in ``bsyms``; ``None`` if others do."""
-    producers: dict[str, BoundSymbol] = {}
-    collect_prims(bsyms, producers)
+def prim_chain(
+    producers: Mapping[str, BoundSymbol], result: TensorProxy, source: TensorProxy
+) -> list[BoundSymbol] | None:
+    """The view prims, in order, that lead from ``source`` to ``result``; ``None`` if others do."""
     chain: list[BoundSymbol] = []
     current: Any = result
     while current.name != source.name:
@@ -155,6 +156,13 @@ def prim_chain(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: Tensor
 def _prims_in(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
     """The leaves of bound symbols, in order."""
     return [leaf for b in bsyms for leaf in (_prims_in(b.subsymbols) if b.subsymbols else (b,))]
+
+
+def prims_by_result(bsyms: Iterable[BoundSymbol]) -> dict[str, BoundSymbol]:
+    """The prims that ``bsyms`` are made of, by the name of each result."""
+    producers: dict[str, BoundSymbol] = {}
+    collect_prims(bsyms, producers)
+    return producers
 
 
 def collect_prims(bsyms: Iterable[BoundSymbol], producers: dict[str, BoundSymbol]) -> None:
@@ -315,7 +323,7 @@ def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] |
     else:
         check(value.dtype is view.dtype, lambda: f"update of {view.dtype} with {value.dtype}", TypeError)
         new = fit(value, view.shape)
-    chain = prim_chain(recorded, view, a)
+    chain = prim_chain(prims_by_result(recorded), view, a)
     if chain is None:
         raise NeedsEager("it writes through an operation that is not a view")
     for bsym in reversed(chain):

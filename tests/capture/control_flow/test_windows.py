@@ -336,3 +336,36 @@ def test_windows_share_the_memory_of_the_signal(f):
         if f is returned:
             found[0][0] = 5
             assert mine[0] == 5
+
+
+def without_a_trend(x, width):
+    """As windows of Allan deviations are: the width is an integer of NumPy's, or a float."""
+    width, total = int(width), 0.0
+    for i in range(len(x) - 3 * width + 1):
+        window = x[i : i + 3 * width]
+        rest = [v - 0.5 * k for k, v in enumerate(window)]
+        both = np.concatenate((rest[::-1], rest))
+        total += both[0] * both[-2] + both.sum()
+    return total
+
+
+def every_few(x, width):
+    return x[:: int(width)] * 2
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float64, int])
+@pytest.mark.parametrize("f", [without_a_trend, every_few])
+def test_scalars_decide_the_width(f, kind):
+    jitted = tnp.jit(f, strict=True)
+    for n, width in ((50, 2), (51, 2), (60, 3), (50, 2)):
+        assert_same(jitted(signal(n), kind(width)), f(signal(n), kind(width)), rtol=1e-12)
+    assert tnp.cache_info(jitted).misses <= 4
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_scalars_that_have_many_values_have_no_programs_of_their_own():
+    jitted = tnp.jit(without_a_trend)
+    for width in range(1, 16):
+        width = np.int64(width)
+        assert_same(jitted(signal(60), width), without_a_trend(signal(60), width), rtol=1e-12)
+    assert tnp.cache_info(jitted).misses <= 12

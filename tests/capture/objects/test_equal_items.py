@@ -100,3 +100,63 @@ def test_scalars_and_numbers_have_programs_of_their_own():
     x = CALLS[0]
     for xs in (list(x), x.tolist(), list(x * 2), [*x[:-1], 1.0], [*x[:-1].tolist(), x[-1]], list(x.astype(np.float32))):
         assert_same(jitted(xs), (xs[5], xs[-1] * 2))
+
+
+def edges(d):
+    for i in range(1, d.shape[0] - 1):
+        for j in range(1, d.shape[1] - 1):
+            if d[i, j] == 128:
+                d[i, j] = 255 if 255 in (d[i, j - 1], d[i - 1, j], d[i, j + 1], d[i + 1, j]) else 0
+    return d
+
+
+def counts(d):
+    n = 0
+    for i in range(d.shape[0]):
+        if d[i, 0] not in (0.0, 128.0):
+            n += 1
+        if n in [1, 2, 3] or i in (5, 7):
+            n += 1
+        if True in (d[i, 0] > 1, d[i, 1] > 200):
+            n += 10
+        n += (d[i, 1] in [d[i, 0], d[i, 2]]) + (255 in (i, n))
+    return n, type(n)
+
+
+def until_found(d):
+    k = 0
+    while k not in (20, 21, d.shape[0]):
+        k += 1
+    return k
+
+
+def with_the_very_same(d):
+    d = d / d
+    found = []
+    for i in range(d.shape[0]):
+        x = d[i, 0]
+        found.append(1.0 if x in (x, 3.0) else 2.0)
+        found.append(1.0 if x in (d[i, 0], 3.0) else 2.0)
+        found.append(1.0 if np.nan in (x, np.nan) else 2.0)
+    return found
+
+
+@pytest.mark.parametrize("f", [edges, counts, until_found, with_the_very_same])
+def test_a_number_is_one_of_a_few_in_a_loop(f):
+    jitted = tnp.jit(f, strict=True)
+    for n in (12, 13, 30):
+        mine = np.random.default_rng(n).choice([0.0, 128.0, 255.0], size=(n, n))
+        theirs = mine.copy()
+        with np.errstate(all="ignore"):
+            assert_same(jitted(mine), f(theirs))
+        assert_same(mine, theirs)
+
+
+def sums_along(x, mode):
+    return x.sum(axis=mode) if mode in (0, 1) else x.sum()
+
+
+def test_one_of_a_few_outside_of_loops_says_which():
+    jitted, x = tnp.jit(sums_along, strict=True), np.arange(6.0).reshape(2, 3)
+    for mode in (0, 1, 2, 0, 5):
+        assert_same(jitted(x, mode), sums_along(x, mode))

@@ -69,14 +69,10 @@ def kept_view(x: Any, y: Any) -> KeptView | None:
     ):
         return None
     one, other = _spelled(x.path), _spelled(y.path)
-    template = tuple(_with_holes(a) if s.symbol.name in _INDEXING else a for a, s in zip(one, x.path.steps))
+    template = tuple(_with_holes(a) if s.symbol is NUMPY.slicing else a for a, s in zip(one, x.path.steps))
     found = KeptView(x.storage, template, x)
     differ = repr(one) != repr(other)
     return found if differ and found.count() and found.positions(y) is not None else None
-
-
-#: operations whose integers are positions
-_INDEXING = ("getitem", "select")
 
 
 def _spelled(path: Path) -> tuple[Any, ...]:

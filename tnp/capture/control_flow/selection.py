@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
 from tnp.capture.control_flow.made_lists import is_item
@@ -326,12 +328,15 @@ class ControlFlow:
         """``not x``."""
         return _not(x) if is_unknown(x) else not x
 
-    in_ = staticmethod(is_item)
+    @staticmethod
+    def in_(x: Any, items: Any) -> Any:
+        """``x in items``."""
+        return _is_one_of(x, items) if _compares_numbers(x, items) else is_item(x, items)
 
     @staticmethod
     def not_in(x: Any, items: Any) -> Any:
         """``x not in items``."""
-        holds = is_item(x, items)
+        holds = ControlFlow.in_(x, items)
         return _not(holds) if is_unknown(holds) else not holds
 
     def compare(self, names: Sequence[str], left: Any, *later: Any, join: Any = None) -> Any:
@@ -362,8 +367,37 @@ class ControlFlow:
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
-    "Is": is_, "IsNot": is_not, "In": is_item, "NotIn": ControlFlow.not_in,
+    "Is": is_, "IsNot": is_not, "In": ControlFlow.in_, "NotIn": ControlFlow.not_in,
 }  # fmt: skip
+
+
+def _compares_numbers(x: Any, items: Any) -> bool:
+    """Whether ``x in items`` compares numbers that the program computes, where Python's own ``in`` would need to know how each comparison
+    ends. Of an argument, a program is for that outside of loops and branches: it may be a mode, or an axis."""
+    tracer = active.running()
+    if tracer is None or type(items) not in (tuple, list) or not all(map(_is_number, (x, *items))):
+        return False
+    unknown = [n.__tnp_value__() for n in (x, *items) if is_unknown(n)]
+    return bool(unknown) and (bool(tracer.regions) or not any(n.name in tracer.inputs.expressions for n in unknown))
+
+
+def _is_number(x: Any) -> bool:
+    return (
+        type(x) in (bool, int, float, TracedNumber) or (type(x) is TracedArray and x.scalar) or isinstance(x, np.number)
+    )
+
+
+def _is_one_of(x: Any, items: Sequence[Any]) -> Any:
+    """Whether a number is one of a few: the very same, or equal to it."""
+    found: Any = False
+    for item in items:
+        holds = True if item is x else operator.eq(item, x)
+        if not is_unknown(holds):
+            if holds:
+                return True
+            continue
+        found = found | truth_of(holds)
+    return found
 
 
 def _is_constant(message: Any) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "ReadsVarying",
     "TracesAgain",
     "VaryingValues",
+    "container_of",
     "is_of_call",
     "mark_dynamic",
 ]
@@ -55,6 +56,11 @@ def holds_more(found: Any, most: int) -> bool:
         elif isinstance(x, functools.partial):
             waiting += [x.args, x.keywords]
     return count > most
+
+
+def container_of(description: str) -> str:
+    """What an item is called the item of; nothing for what is no item."""
+    return description.rpartition("[")[0] if description.endswith("]") else ""
 
 
 def is_of_call(name: str) -> bool:
@@ -175,6 +181,8 @@ class VaryingValues:
         self._contents: dict[str, set[Any]] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
+        #: containers whose items programs read: their other items are specialized, too
+        self._read: set[str] = set()
 
     def may_have_some(self) -> bool:
         """Whether a first trace may have symbols."""
@@ -205,6 +213,11 @@ class VaryingValues:
     def is_known(self, number: str) -> bool:
         """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
         return number in self.known_integers
+
+    def is_one_of_few(self, number: str, value: float) -> bool:
+        """Whether the value of a scalar of NumPy's, which is called ``number``, is known while the present trace is made: it decides a length,
+        and had few other values; notes its value."""
+        return number in self.known_integers and not self.has_many_contents(number, value)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
@@ -283,7 +296,7 @@ class VaryingValues:
         self._first.setdefault(key, value)
         if differs:
             self._have_varied.add(key)
-        return is_on and (at_once or key in self._have_varied) and (key[1], None) not in self._known
+        return is_on and (at_once or key in self._have_varied) and not self.is_specialized(key[1])
 
     def is_counted(self, name: str) -> bool:
         """Whether only the running program knows the length of a list that the program makes."""
@@ -291,7 +304,11 @@ class VaryingValues:
 
     def is_specialized(self, name: str) -> bool:
         """Whether a whole value is taken for one that does not vary."""
-        return (name, None) in self._known
+        return (name, None) in self._known or container_of(name) in self._read
+
+    def reads_items_of(self, container: str) -> None:
+        """Takes all items of a container for ones that do not vary, also those that it gets in later calls."""
+        self._read.add(container)
 
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""

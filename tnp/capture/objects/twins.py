@@ -20,7 +20,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.rewrite.code_origin import is_followed
+from tnp.capture.rewrite.code_origin import is_followed, is_library_class
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -31,6 +31,8 @@ __all__ = [
     "class_attribute",
     "class_of",
     "instance_attribute",
+    "is_bare",
+    "is_hooked",
     "is_made_by_statement",
     "is_twin",
     "make_class",
@@ -146,7 +148,20 @@ def _hooked(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
         result = tracer.runtime.call(function, *args, **kwargs)
         return convert(result) if convert is not None and type(result) in (TracedArray, TracedNumber) else result
 
+    method.__dict__["_tnp_hooked"] = True
     return method
+
+
+def is_bare(cls: type) -> bool:
+    """Whether a class of the user's has special methods, but neither an ``__init__`` nor a ``__new__``."""
+    made_by: Any = cls
+    is_plain = made_by.__new__ is object.__new__ and made_by.__init__ is object.__init__
+    return is_plain and not is_library_class(cls) and any(name.startswith("__") for name in traced_members(cls))
+
+
+def is_hooked(f: Any) -> bool:
+    """Whether ``f`` is a special method of a twin, bound to an object: ``x.__call__``. It calls the user's as the tracer does."""
+    return type(f) is types.MethodType and "_tnp_hooked" in getattr(f.__func__, "__dict__", ())
 
 
 class _Kept:

@@ -20,7 +20,7 @@ __all__ = ["know_integers_beside_symbols", "know_integers_of"]
 
 def know_integers_of(length: NumberProxy, tracer: Tracer) -> None:
     """Raises :class:`KnowsIntegers` if ``length`` is that of a slice whose ends are computed from integers among the arguments, which the
-    trace does not know."""
+    trace does not know. NumPy's scalars among them count, too."""
     made = next((b for b in _slices(tracer.trace.open_statements()) if _has(b.output, length)), None)
     if made is None:
         return

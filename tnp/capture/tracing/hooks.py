@@ -37,7 +37,7 @@ from tnp.capture.objects.namespaces import attribute, builtin, check_owner, impo
 from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
-from tnp.capture.objects.twins import class_of, is_twin, twin_of
+from tnp.capture.objects.twins import class_of, is_bare, is_hooked, is_twin, twin_of
 from tnp.capture.objects.users_descriptors import get_by, set_by
 from tnp.capture.purity import (
     CALLING_AT_ONCE,
@@ -269,8 +269,9 @@ class Runtime(ControlFlow):
         if kind is types.MethodType:
             if _is_traced_method(f):
                 return call_traced(f.__func__, (f.__self__, *args), kwargs)
-            unfrozen = NUMPY.unfrozen(f) if args else None
-            if unfrozen is not None:
+            if is_hooked(f):
+                return f(*args, **kwargs)
+            if args and (unfrozen := NUMPY.unfrozen(f)) is not None:
                 method, parameters, keywords = unfrozen
                 return self.call(method, *args, *parameters, **keywords, **kwargs)
         if is_random(f):
@@ -313,8 +314,7 @@ class Runtime(ControlFlow):
         symbol = NUMPY.symbol_of(f)  # SciPy's: functions of classes of its own, and methods
         if symbol is not None:
             return self._call_numpy(f, symbol, args, kwargs)
-        inner = getattr(f, "__tnp_function__", None)
-        if inner is not None:
+        if (inner := getattr(f, "__tnp_function__", None)) is not None:
             return self.call(inner, *args, **kwargs)
         return self._call_object(f, args, kwargs)
 
@@ -406,7 +406,8 @@ class Runtime(ControlFlow):
         if calls_itself and is_followed(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
         of_array = is_array_class(cls)
-        if not of_array and (calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields")):
+        is_traced_class = is_followed(new) or is_followed(init) or (not args and not kwargs and is_bare(cls))
+        if not of_array and (calls_itself or not is_traced_class or hasattr(cls, "_fields")):
             return self._call_library(cls, args, kwargs)
         active.current().inputs.guard_class(cls, data=True)
         twin = cls if of_array else twin_of(cls)

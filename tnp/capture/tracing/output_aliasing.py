@@ -16,8 +16,8 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol
-from tnp.core.views import Path, Returns, Step, collect_prims, prim_chain, read_only
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.views import Path, Returns, Step, prim_chain, prims_by_result, read_only
 
 __all__ = [
     "another_handle",
@@ -71,11 +71,15 @@ def view_handle(
 
     Where it cannot be told whether a reshape copies, it is a copy, and writing to either of the two is refused.
     """
+    producers = prims_by_result(bsyms) if seen else {}
+    maker = producers.get(result.name)
+    if maker is not None and OpTags.VIEW not in maker.sym.tags and result.name not in seen:
+        return None
     for name, base in seen.items():
         source = base._proxy
         if source.name != name:
             continue
-        chain = prim_chain(bsyms, result, source)
+        chain = prim_chain(producers, result, source)
         if chain is None:
             continue
         if result.scalar or (base.scalar and returns != "read-only view"):
@@ -249,9 +253,7 @@ def _warns_of_writing(bsyms: Sequence[BoundSymbol]) -> bool:
 
 def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
     """An array that an operation made of numbers, not to be written through where it shows an element more than once."""
-    producers: dict[str, BoundSymbol] = {}
-    collect_prims(bsyms, producers)
-    maker = producers.get(made._proxy.name)
+    maker = prims_by_result(bsyms).get(made._proxy.name)
     is_repeated = maker is not None and repeats(maker)
     if not is_repeated and not (_warns_of_writing(bsyms) and made._proxy.ndim):
         return made

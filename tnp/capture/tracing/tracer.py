@@ -95,14 +95,11 @@ class Tracer:
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: the global and closure names that the program assigns, by where they are
         self.outer_names: dict[tuple[int, str], OuterName] = {}
-        #: how many ``try`` blocks the program is in
-        self.catching = 0
-        #: whether it was in one
-        self.has_caught = False
+        #: how many ``try`` blocks the program is in, and whether it was in one
+        self.catching, self.has_caught = 0, False
         #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice
-        self.may_lose_stores = False
-        #: whether that is refused where it happens
-        self.loses_no_stores = False
+        #: and whether that is refused where it happens
+        self.may_lose_stores, self.loses_no_stores = False, False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
         #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such

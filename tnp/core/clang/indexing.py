@@ -15,7 +15,6 @@ from tnp.core import dtypes, prims, sizes, symbols, views
 from tnp.core.clang.base import clangop
 from tnp.core.clang.elementwise import add, convert, full, where
 from tnp.core.clang.shape import broadcast, broadcast_to, expand_dims, moveaxis, reshape, transpose
-from tnp.core.errors import NeedsConcreteSize
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 
 __all__ = ["add_at", "basic_index", "getitem", "is_basic", "setitem"]
@@ -227,10 +226,8 @@ def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:
     for d, item in enumerate(along):
         if dynamic[d]:
             start, stop, step = (_bound_of_slice(x) for x in (item.start, item.stop, item.step))
-            if isinstance(step, NumberProxy) and (symbols.is_symbol(step) or step.value is not None):
+            if isinstance(step, NumberProxy):
                 step = step.__index__()
-            if step is not None and type(step) is not int:
-                raise NeedsConcreteSize("a slice needs a step that is known before it runs")
             a = prims.dynamic_slice(a, d, start, stop, 1 if step is None else step)
     for d in reversed(range(len(along))):
         if not isinstance(along[d], builtins.slice):

@@ -335,7 +335,7 @@ def _as_view(bsym: BoundSymbol) -> views.Path | None:
     """The path by which a composition of several view operations (``x[i, 1:j]``) leads from its first argument to its result."""
     if not (bsym.args and isinstance(bsym.args[0], TensorProxy) and isinstance(bsym.output, TensorProxy)):
         return None
-    chain = views.prim_chain(bsym.subsymbols, bsym.output, bsym.args[0])
+    chain = views.prim_chain(views.prims_by_result(bsym.subsymbols), bsym.output, bsym.args[0])
     if chain is None or len(chain) < 2 or any(b.sym.id not in WRITABLE for b in chain):
         return None
     if any(

@@ -153,17 +153,28 @@ def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return a.view(np.ndarray)
 
 
-def lift_scalar(inputs: Inputs, value: np.generic, source: Source) -> TracedArray:
-    """A scalar, under a guard of its class. Read again, it is the same object."""
+def lift_scalar(inputs: Inputs, value: np.generic, source: Source) -> Any:
+    """A scalar, under a guard of its class. Read again, it is the same object. Of a whole number that decides a length in a loop, the value
+    is guarded, too."""
     before, known = inputs.scalars.get(source.expression, (None, None))
     if before is value:
-        scalar: TracedArray = known
-        return scalar
+        return known
     expression, source = source.expression, inputs.prologue.let(source)
     dtype = to_dtype(value.dtype)
     inputs.guard_type(value, source)
+    if _is_whole(value) and inputs.prologue.varying.is_one_of_few(source.description, value.item()):
+        inputs.prologue.guard(f"{source.expression} == {value.item()!r}", f"{source.description} == {value.item()!r}")
+        inputs.scalars[expression] = (value, value)
+        return value
     proxy = TensorProxy(inputs.name_of(source), shape=(), dtype=dtype, lang=language, scalar=True)
     HOST_ARRAYS.of(inputs.trace).add(proxy.name)
     made = inputs.add_scalar(value, source, proxy)
+    if _is_whole(value):
+        inputs.dimensions[proxy.name] = source.description, None
     inputs.scalars[expression] = (value, made)
     return made
+
+
+def _is_whole(value: np.generic) -> bool:
+    """Whether a scalar is an integer, or a float that ``int`` changes nothing of."""
+    return value.dtype.kind in "iu" or (value.dtype == np.float64 and value != 0 and value.item().is_integer())

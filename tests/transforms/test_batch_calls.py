@@ -131,9 +131,7 @@ def test_of_windows():
 
 
 def test_of_windows_that_are_too_few():
-    jitted = check(
-        windows, lambda n: (np.random.default_rng(n).random(n),), sizes=(300, 500, 20, 16), found=False, programs=9
-    )
+    jitted = check(windows, lambda n: (np.random.default_rng(n).random(n),), sizes=(300, 500, 20, 16), programs=4)
     x = np.random.default_rng(12).random(12)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # of a division by no windows
         assert_same(jitted(x), windows(x))

@@ -160,3 +160,17 @@ def test_one_of_a_few_outside_of_loops_says_which():
     jitted, x = tnp.jit(sums_along, strict=True), np.arange(6.0).reshape(2, 3)
     for mode in (0, 1, 2, 0, 5):
         assert_same(jitted(x, mode), sums_along(x, mode))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_the_largest_of_arrays_of_one_element_is_one_of_them():
+    def changed(x, k):
+        largest = max([row for row in x if row])
+        largest |= k
+
+    for values in ([1, 4, 1], [9, 4, 1], [0, 2, 0]):
+        mine, eagers = (np.array(values)[:, np.newaxis] for _ in range(2))
+        jitted = tnp.jit(changed)
+        for _ in range(2):
+            jitted(mine, 2), changed(eagers, 2)
+            assert_same(mine, eagers)

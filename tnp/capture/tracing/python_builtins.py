@@ -28,6 +28,7 @@ from tnp.capture.control_flow.iterables import (
 from tnp.capture.control_flow.made_lists import check_method, list_of
 from tnp.capture.control_flow.products import PRODUCTS
 from tnp.capture.control_flow.selection import ControlFlow, truth_of
+from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.libraries.numpy.broadcasts import BROADCASTS
 from tnp.capture.libraries.numpy.deleting import DELETING
 from tnp.capture.libraries.numpy.eigenvalues import EIGENVALUES
@@ -66,6 +67,8 @@ def _fold(comparison: str) -> Callable[..., Any]:
         xs = tuple(map(_one_by_one, xs))
         keywords = {} if default is _MISSING else {"default": default}
         rows = _rows(xs[0], filled=True) if len(xs) == 1 else None
+        if isinstance(xs[0], ListStandIn) and type(rows) is TracedArray and rows.ndim > 1:
+            raise ReadsVarying(xs[0].description)  # the result is one of the arrays themselves
         if key is None and ((len(xs) == 1 and isinstance(xs[0], ListStandIn)) or is_long(rows, "biuf")):
             return _as_item(largest(rows, comparison), xs[0])
         items = list(xs[0]) if len(xs) == 1 else list(xs)

@@ -118,3 +118,23 @@ def test_functions_of_numpys_are_kept_and_returned():
     assert made.inverse is np.linalg.inv and made.x[0, 0] == 2
     found = tnp.jit(lambda x: (np.fft.fft, x + 1), strict=True)(np.zeros(2))
     assert found[0] is np.fft.fft
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_view_of_what_may_be_an_argument_that_is_written():
+    def chosen(x):
+        if x[1]:
+            if x.all():
+                return x
+            return np.flip(x)
+
+    def f(x):
+        x *= 4
+        return chosen(x).real
+
+    for values in ([3.0, 2.0], [0.0, 2.0]):
+        mine, eagers = np.array(values), np.array(values)
+        found, expected = tnp.jit(f)(mine), f(eagers)
+        assert_same(found, expected)
+        assert_same(mine, eagers)
+        assert np.shares_memory(found, mine) == np.shares_memory(expected, eagers)

@@ -27,6 +27,8 @@ from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.outer_names import assigned_names
+from tnp.capture.tracing.output_aliasing import may_share
+from tnp.capture.tracing.traced_values import TracedArray
 from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims
 from tnp.core.effects import acts_on_the_outside
@@ -252,6 +254,12 @@ def _no_function() -> None:
     """Whose globals and closure a runtime has that belongs to no function."""
 
 
+def _may_be_written_last(x: TracedArray) -> bool:
+    """Whether an array may be one of the caller's that the program writes, as a branch or a loop chose."""
+    others = (s for s in may_share(x.storage) if s is not x.storage)
+    return any(s.origin is not None and s.written for s in others)
+
+
 def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, differentiate: Differentiate | None) -> Any:
     """Stores what was written into the caller's memory and objects, and returns the result. Gives what ``differentiate`` makes."""
     gradients = tracer.gradients
@@ -284,6 +292,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         )
     output = result_of(result)
     _check_reshapes(tracer)
+    if trace.writes_last and any(map(_may_be_written_last, (h for h, _ in tracer.output_objects.values()))):
+        raise LosesStores("it returns what may be an array of the caller's, which is written behind all of the program")
     if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
         raise NeedsEager("it returns arrays of which its branches or loops decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}

@@ -46,7 +46,8 @@ LEAST_SECONDS = 3e-6
 OTHERS = 6
 #: of eager's speed, what is below counts as slower
 LEAST_RATIO = 0.9
-#: turns in which both ways are timed, at most; there are two if the jitted one takes less than so many times the other
+#: Both ways are timed in at most ``MOST_TURNS`` turns. Two turns are enough if the jitted function takes less than ``CLOSE`` times eager's
+#: time.
 MOST_TURNS, CLOSE = 6, 1.03
 #: of the largest number of a result, what rounding may leave where it is 0
 RESIDUE = 1e-15

@@ -212,8 +212,8 @@ class NeedsValue(NeedsEager):
 
 
 class RaisedWhenAsked(NeedsEager):
-    """The computation of a value guard raised ``error``, which is the program's own. ``may_be_caught``: the program has a ``try`` around
-    some of what it computes."""
+    """The computation of a value guard raised ``error``, which is the program's own. ``may_be_caught``: the program has a ``try``,
+    which may catch it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"it raises {error!r}")

@@ -64,8 +64,8 @@ def _makes(b: BoundSymbol, p: Proxy) -> bool:
 
 
 def _with_copies(trace: Trace, loop: BoundSymbol, own: set[str]) -> tuple[BoundSymbol, list[BoundSymbol]]:
-    """``loop`` with copies of what it carries, and the choices that follow it: of what begins as an array that is not one of ``own``,
-    which nothing else has."""
+    """``loop`` with copies of the arrays that it carries, and the choices that follow it. An array of ``own`` has no other owner and needs no
+    choice."""
     body: Body = bodies_of(loop)[-1]
     carried = carried_with_inits(loop)
     written = stored(loop)

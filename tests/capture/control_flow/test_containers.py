@@ -552,7 +552,7 @@ def test_names_of_one_container_see_its_changes(f):
 
 
 def _places(x, known):
-    """For each list and dict in a value, the number of the first place in which it is."""
+    """The lists and dicts in a value, numbered by first occurrence."""
     if not isinstance(x, (list, tuple, dict)):
         return None
     place = None if isinstance(x, tuple) else known.setdefault(id(x), len(known))

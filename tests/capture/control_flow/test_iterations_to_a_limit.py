@@ -54,24 +54,18 @@ def with_else(m, b):
     return following
 
 
-def at_most(m, b):
+def at_most(m, b, most=200, tolerance=1e-8):
     x = np.zeros_like(b)
-    for k in range(200):
+    for k in range(most):
         following = b - m @ x
-        if np.max(np.abs(following - x)) < 1e-8:
+        if np.max(np.abs(following - x)) < tolerance:
             return following, k, True
         x = following
-    return x, 200, False
+    return x, most, False
 
 
 def too_few(m, b):
-    x = np.zeros_like(b)
-    for k in range(9):
-        following = b - m @ x
-        if np.max(np.abs(following - x)) < 1e-30:
-            return following, k, True
-        x = following
-    return x, 9, False
+    return at_most(m, b, 9, 1e-30)
 
 
 def numbers(m, b):

@@ -11,6 +11,7 @@ may not change the one that it begins with, and nothing else may hold the one th
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,14 +58,15 @@ class Structure:
         )
 
 
-def _can_change(kind: type) -> bool:
+def _can_change(kind: Any) -> bool:
+    """Whether containers of a class can be changed in place."""
     if dataclasses.is_dataclass(kind):
-        return not kind.__dataclass_params__.frozen  # type: ignore[attr-defined]  # which typeshed leaves out
+        return not inspect.getattr_static(kind, "__dataclass_params__").frozen
     return not issubclass(kind, tuple)
 
 
 def _keys_of(x: Any) -> tuple[Any, ...] | None:
-    """The positions, keys or attributes of a container; ``None`` of what is none."""
+    """The positions, keys or attributes of a container; ``None`` for any other value."""
     kind = type(x)
     if kind is dict:
         return tuple(x) if all(type(k) in (str, int) for k in x) else None
@@ -361,8 +363,8 @@ class Containers:
         return [*known, *self._items_of_lists(region, is_own=name in self._own)]
 
     def _items_of_lists(self, region: Region, *, is_own: bool) -> list[Any]:
-        """What was appended to lists. The lists have copies. So of what a variable is bound to that only the body reads, it does not
-        matter, unless the body changes items."""
+        """The lists and dicts that were appended to lists. The program stores copies of them. So if only the body reads a variable
+        (``is_own``), they do not matter, unless the body changes an item."""
         uses = region.list_uses() if is_own else active.current().list_uses
         changed = {id(use.list) for use in uses if any(type(n) is int and n == 0 for n in use.times)}
         given = [x for use in uses if not is_own or id(use.list) in changed for x in use.list.given()]
@@ -383,8 +385,8 @@ class Containers:
             self._variables[name] = self._variables[other]
 
     def leave(self) -> None:
-        """Binds the variables to what they are after all: where nothing in a container is another, to that from before, if they may have been
-        left bound to it."""
+        """Binds the variables to their containers after the loop or the branch. A variable that was not bound anew keeps the container from
+        before."""
         for name, structure in self._structures.items():
             parts = iter([self._variables[p] for p in self._parts[name]])
             first, begun, ends = self._first[name], self._begun(name), self._ends[name]

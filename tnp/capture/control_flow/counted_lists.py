@@ -88,7 +88,7 @@ class CountedList(ListStandIn):
         self._may_have_names = False
         #: for its items at places that are known, if they are lists
         self._stand_ins: dict[int, ItemOfRows] = {}
-        self._memory: Storage | None = None  # stands for that of the items
+        self._memory: Storage | None = None  # a stand-in for the memory of the items
 
     def begin(self) -> None:
         """Has rows from now on."""

@@ -170,7 +170,7 @@ class Iterations:
         return count if type(count) is TracedNumber and symbols.is_symbol(count.proxy) else None
 
     def bound(self, index: NumberProxy) -> None:
-        """Says of what stands for the positions what is known of all of them."""
+        """Gives ``index``, which stands for the positions, the bounds of all positions."""
         index.low, index.bound = self.interval()
         index.most = self.most_index()
 

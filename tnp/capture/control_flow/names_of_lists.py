@@ -20,8 +20,8 @@ def are_named(lists: Sequence[list[Any]]) -> bool:
 
 
 def is_new(item: list[Any], serial: int | None, around: Sequence[Region]) -> bool:
-    """Whether a list was made in the iteration in which it is appended, and to no other list, so that no two items are one. ``serial`` is
-    that of a counted list, and ``around`` are the loops and branches in which it is appended."""
+    """Whether a list was made in this iteration and was appended to no list before, so that no two items are one object. ``serial`` is the
+    serial number of a counted list, and ``around`` are the loops and branches around the call of ``append``."""
     inside = [r for r in around if r.is_loop] or around
     appended = [x for use in active.current().list_uses for x in use.list.given()]
     if not inside or any(x is item for x in (*appended, *(x for r in inside for x in r.older))):

@@ -343,7 +343,7 @@ class Loop(Trial):
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
 
     def _enter(self, entries: dict[str, Any], carried: dict[str, Any], region: Region) -> None:
-        """Binds the variables to what they are at the beginning of an iteration."""
+        """Binds the variables to their stand-ins at the beginning of an iteration."""
         for name, handle in entries.items():
             flag = carried.get(is_bound(name))
             self.variables[name] = handle if flag is None else self._maybe(name, handle, flag)

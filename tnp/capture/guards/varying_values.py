@@ -59,7 +59,7 @@ def holds_more(found: Any, most: int) -> bool:
 
 
 def container_of(description: str) -> str:
-    """What an item is called the item of; nothing for what is no item."""
+    """The description of an item's container; an empty string if ``description`` is not that of an item."""
     return description.rpartition("[")[0] if description.endswith("]") else ""
 
 

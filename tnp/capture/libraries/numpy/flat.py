@@ -111,9 +111,6 @@ class TracedFlat:
     def __ge__(self, other: Any) -> Any:
         return self._elements() >= _compared(other)
 
-    #: NumPy's flat iterators have no hash, because they are compared by element
-    __hash__ = None  # type: ignore[assignment]  # typeshed declares a method, and None says that there is none
-
     def __setitem__(self, key: Any, value: Any) -> None:
         """Stores as arrays are stored, scalars too; but to one element as Python's ``int()`` has it."""
         tracer = self._tracer

@@ -29,6 +29,7 @@ from tnp.executors.llvm.graph import (
     variables,
 )
 from tnp.executors.llvm.index import Index, Lookup
+from tnp.executors.llvm.rotations import rotation
 
 __all__ = ["lookup"]
 
@@ -72,6 +73,10 @@ def _has_places(b: BoundSymbol) -> bool:
 
 @rule("concatenate", checker=_has_places)
 def _concatenate(lowering: Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
+    lowering.position += 1
+    round_ = rotation(arrays, output.shape, dim, lowering.position)
+    if round_ is not None:
+        return lowering.graph.add(round_)
     made = lowering.make("empty", output.shape, output.dtype)
     start: Any = 0
     for a in arrays:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tnp.core import intervals, symbols
 from tnp.core.intervals import Linear
+from tnp.executors.llvm.bounds import ends, form, is_provable
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Check, Entry, Reduce, Scatter, Statement, statements_of
 
@@ -20,10 +20,8 @@ __all__ = [
     "conflicts",
     "disjoint",
     "distance",
-    "ends",
     "is_in_place",
     "is_innermost",
-    "is_provable",
     "may_share_a_point",
     "may_share_loops",
     "meetings",
@@ -96,7 +94,7 @@ def distance(a: At, b: At, first: Var, second: Var) -> int | None:
     distances."""
     for i, j in zip(a, b):
         if i.terms == {first: 1} and j.terms == {second: 1}:
-            ahead = _form(j.constant).plus(_form(i.constant), -1)
+            ahead = form(j.constant).plus(form(i.constant), -1)
             return ahead.constant if ahead.is_constant else None
     return None
 
@@ -150,33 +148,5 @@ def _never_meet(i: Index, j: Index) -> bool:
             return False
         while c:
             step, c = c, step % c
-    distance = _form(i.constant).plus(_form(j.constant), -1)
+    distance = form(i.constant).plus(form(j.constant), -1)
     return abs(step) > 1 and distance.is_constant and distance.constant % abs(step) != 0
-
-
-def _form(n: object) -> Linear:
-    return intervals.linear(symbols.number_of(n))
-
-
-def ends(index: Index) -> tuple[Linear, Linear]:
-    """The least and the greatest value of an affine index, as forms of the sizes."""
-    low = high = _form(index.constant)
-    for atom, factor in index.terms.items():
-        reach = _form((atom.limit - 1) * factor)
-        is_positive = factor > 0
-        low, high = (low, high.plus(reach)) if is_positive else (low.plus(reach), high)
-    return low, high
-
-
-def is_provable(x: Linear) -> bool:
-    """Whether ``x`` is at least 0, whatever the sizes in it are: by their bounds, and as ``k * (n // k)`` is from ``n - k + 1`` to ``n``."""
-    for number, factor in x.terms.values():
-        operation, args = number.origin or ("", ())
-        if operation != "floor_divide" or not isinstance(args[1], int) or factor % args[1]:
-            continue
-        whole, by = _form(args[0]), args[1]
-        least = whole if factor < 0 else whole.plus(Linear({}, by - 1), -1)
-        rest = x.plus(Linear({number.name: (number, 1)}, 0), -factor)
-        return is_provable(rest.plus(least, factor // by))
-    low = x.interval()[0]
-    return low is not None and low >= 0

@@ -393,7 +393,7 @@ class Body:
         if isinstance(atom, Element):
             return self._position(atom)
         op = "udiv" if isinstance(atom, Quotient) else "urem"
-        return self.code.op(f"{op} i64 {self.index(atom.of)}, {atom.by}")
+        return self.code.op(f"{op} i64 {self.index(atom.of)}, {self.head.size(atom.by)}")
 
     def _position(self, element: Element) -> str:
         """An element of an array of indices, from the beginning of its dimension. One out of bounds, for which a check refuses the arguments,

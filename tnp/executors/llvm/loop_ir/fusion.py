@@ -37,7 +37,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     statements_of,
 )
 
-__all__ = ["renamed", "share_rows"]
+__all__ = ["Renaming", "renamed", "share_rows"]
 
 #: entries that a nest is tried to share loops with
 TRIED = 8
@@ -65,7 +65,7 @@ def _add(done: list[Entry], nest: Nest) -> None:
             if isinstance(earlier, Nest):
                 done[i] = earlier = Rows(earlier.loops[:count], [Nest(earlier.loops[count:], earlier.statements)])
             names = dict(zip(nest.loops, earlier.loops))
-            earlier.nests.append(_Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
+            earlier.nests.append(Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
             return
         if conflict(earlier, nest):
             break
@@ -125,7 +125,7 @@ def _joined(earlier: Nest, nest: Nest) -> Nest | None:
         return None
     if any(n.reduced and len(n.reduced) != len(n.loops) for n in (earlier, nest)):
         return None
-    renamed = _Renaming(dict(zip(nest.loops, earlier.loops)), {}).nest(nest)
+    renamed = Renaming(dict(zip(nest.loops, earlier.loops)), {}).nest(nest)
     if not all(may_share_a_point(a, b) for a in earlier.statements for b in renamed.statements):
         return None
     return Nest(earlier.loops, [*earlier.statements, *renamed.statements])
@@ -156,7 +156,7 @@ def _contracted(kernel: Kernel) -> Kernel:
             continue
         kept = [d for d, i in enumerate(writer.at) if i not in outer]
         small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept
-    renaming = _Renaming({}, small)
+    renaming = Renaming({}, small)
     nests = [
         type(e)(e.loops, [renaming.nest(n) for n in e.nests])
         if isinstance(e, Rows)
@@ -182,13 +182,13 @@ def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
 
 def renamed(entry: Nest | Rows, names: Mapping[Var, Var]) -> Nest | Rows:
     """The same with other loop variables."""
-    renaming = _Renaming(names, {})
+    renaming = Renaming(names, {})
     if isinstance(entry, Nest):
         return renaming.nest(entry)
     return type(entry)(tuple(map(renaming._var, entry.loops)), [renaming.nest(n) for n in entry.nests])
 
 
-class _Renaming:
+class Renaming:
     """Nests with other variables, and with other buffers, which have some dimensions of those that they stand for."""
 
     def __init__(self, names: Mapping[Var, Var], buffers: Mapping[Buffer, tuple[Buffer, Sequence[int]]]) -> None:

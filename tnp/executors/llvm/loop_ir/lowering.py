@@ -59,7 +59,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     c_strides,
 )
+from tnp.executors.llvm.loop_ir.splitting import cuts_of, is_cut
 from tnp.executors.llvm.loop_ir.placement import Placement, separate_outputs
+from tnp.executors.llvm.rotations import Rotation
 from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.sqrt_elision import compare_squares
 
@@ -199,6 +201,7 @@ class _Lowering:
             self._store_what_repeats(graph)
             self._store_what_is_scattered()
             self._store_what_costs(used)
+        self._store_what_goes_round(used)
         self._store_what_updates_overwrite()
         self.kernel.undefined = {self.stored[n] for n in self.stored if n.op == "empty"}
         kept = [n for n in self.stored if n.op not in ("input", "number", "empty")]
@@ -225,6 +228,24 @@ class _Lowering:
         if any(self.stored[n] not in found for n in self.graph.errors):
             raise Refused("a write before a check")
         self.kernel.nests += [Check(self.stored[n]) for n in self.graph.errors]
+
+    def _store_what_goes_round(self, used: Container[Node]) -> None:
+        """Stores rotated arrays where loops cannot be cut for them (:mod:`.splitting`)."""
+        rotations = {n for n in self.graph.nodes if isinstance(n, Rotation) and n in used}
+        for node in [*self.stored] if rotations else ():
+            inside = [n for n in self._inline(node) if n in rotations]
+            if not inside or node.op in ("input", "number"):
+                continue
+            self._elements.clear()
+            domain = self._domain(node)
+            dims = [d for d in self._axes(node, domain) if domain[d] != 1]
+            loops = tuple(Var(f"i{k}", domain[d]) for k, d in enumerate(dims))
+            statement = self._statement(node, domain, dims, loops)
+            cuts = cuts_of([statement], loops[-1]) if loops else []
+            if cuts is None or (cuts and not isinstance(statement, Store)):
+                for n in inside:
+                    self._store(n)
+        self._elements.clear()
 
     def _store_what_updates_overwrite(self) -> None:
         """Stores what is written to memory that it reads at other positions."""
@@ -392,6 +413,8 @@ class _Lowering:
         if over != nest.reduced and ((over and nest.reduced) or not is_innermost(reduced, nest.loops)):
             return False
         if nest.loops and not all(may_share_a_point(earlier, statement) for earlier in nest.statements):
+            return False
+        if (over or nest.reduced) and is_cut([*nest.statements, statement], nest.loops):
             return False
         nest.statements.append(statement)
         return True

@@ -23,6 +23,7 @@ from tnp.executors.llvm.loop_ir.moments import sum_squares_at_once
 from tnp.executors.llvm.loop_ir.nodes import Kernel
 from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.loop_ir.skewing import skew
+from tnp.executors.llvm.loop_ir.splitting import split
 from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes
@@ -132,7 +133,7 @@ def interface_of(
 
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
-    shared = share_rows(checked(kernel))
+    shared = share_rows(split(checked(kernel)))
     return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
 
 

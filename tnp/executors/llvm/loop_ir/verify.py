@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import dtypes, intervals, symbols
+from tnp.core import dtypes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import TraceCheckError
 from tnp.core.intervals import Linear
 from tnp.core.reduction_table import REDUCTIONS
+from tnp.executors.llvm.bounds import ends, form, is_provable
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
 from tnp.executors.llvm.loop_ir.dependence import (
     disjoint,
-    ends,
     is_in_place,
     is_innermost,
-    is_provable,
     may_share_a_point,
     may_share_loops,
     meetings,
@@ -272,7 +271,7 @@ class _Verifier:
         if not index.is_affine:  # whatever its elements are
             return
         low, high = ends(index)
-        for x in (low, _form(n).plus(high, -1).plus(Linear({}, 1), -1)):
+        for x in (low, form(n).plus(high, -1).plus(Linear({}, 1), -1)):
             inside = is_provable(x) or _value(x) >= 0
             _check(inside, f"{buffer.name} is used at {index}, beyond its {n} elements")
 
@@ -325,10 +324,6 @@ def _real(d: DType) -> DType:
 
 
 # Bounds
-
-
-def _form(n: Any) -> Linear:
-    return intervals.linear(n.number if isinstance(n, symbols.Extent) else n)
 
 
 def _value(x: Linear) -> int:

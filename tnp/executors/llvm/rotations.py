@@ -1,0 +1,85 @@
+"""Rotations: arrays whose positions along a dimension go round, as those of ``np.roll`` and of ``np.pad(mode="wrap")``.
+
+These functions put slices of one array together. As a view whose positions are remainders they copy nothing, so that a
+stencil on a periodic grid is one kernel. Innermost loops are cut where positions begin anew (:mod:`.loop_ir.splitting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.executors.llvm.bounds import ends, form, is_provable
+from tnp.executors.llvm.graph import Indices, Node, View, variables
+from tnp.executors.llvm.index import Index, Remainder, Var
+
+__all__ = ["Rotation", "rotation", "wrapped"]
+
+
+class Rotation(View):
+    """A view whose positions along a dimension of its source are remainders. Its elements have no places of their own."""
+
+
+def rotation(arrays: Sequence[Node], shape: Sequence[Any], dim: int, position: int) -> Rotation | None:
+    """Arrays that are put together along ``dim``, if they are slices of one array that go round it.
+
+    The array in the source of an element is then its position in the result less a multiple of the *period*, by as many
+    periods as there are parts before its own.
+    """
+    views = [a for a in arrays if type(a) is View and not a.lookups and a.source is arrays[0].sources[0]]
+    if len(views) != len(arrays) or len(views) < 2:
+        return None
+    starts = _starts(views, shape, dim)
+    if starts is None:
+        return None
+    lengths = [v.shape[dim] for v in views]
+    period = starts[0] + lengths[0] - starts[1]
+    whole = all(n == period for n in lengths[1:-1]) and all(s == starts[1] for s in starts[2:])
+    if not whole or any(not _is_at_most(n, period) for n in (lengths[0], lengths[-1])) or not _is_at_most(1, period):
+        return None
+    ahead = period - lengths[0]
+    second = views[1]
+
+    def where(at: Indices) -> Indices:
+        return second.where((*at[:dim], wrapped(at[dim] + Index(ahead), period), *at[dim + 1 :]))
+
+    return Rotation(second.source, shape, where, position=position, repeats=True)
+
+
+def _starts(views: Sequence[View], shape: Sequence[Any], dim: int) -> list[Any] | None:
+    """Where each view begins in one dimension of the source, if its elements are neighbours there and nothing else tells the views apart."""
+    at = variables(shape)
+    places = []
+    for view in views:
+        own = Index.of(Var("own", view.shape[dim]))
+        places.append((own, view.where((*at[:dim], own, *at[dim + 1 :]))))
+    moving = [d for d, indices in enumerate(zip(*(place for _, place in places))) if len(set(indices)) > 1]
+    if len(moving) != 1:
+        return None
+    starts = [place[moving[0]] - own for own, place in places]
+    if any(i.terms for i in starts) or not all(i.is_affine for _, place in places for i in place):
+        return None
+    return [i.constant for i in starts]
+
+
+def wrapped(index: Index, period: Any) -> Index:
+    """``index % period``, of an index that is not negative; without a remainder where it is surely within one period."""
+    inner = next((a for a in index.terms if isinstance(a, Remainder) and a.by == period), None)
+    if inner is not None and index.terms[inner] == 1:
+        rest = Index(index.constant, {a: c for a, c in index.terms.items() if a is not inner})
+        return wrapped(rest + inner.of, period)
+    while _is_at_most(period, index.constant):
+        index = index + Index(-period)
+    return index if _is_within(index, period) else Index.of(Remainder(index, period, period))
+
+
+def _is_within(index: Index, period: Any) -> bool:
+    """Whether an index surely is from 0 to ``period - 1``."""
+    if not index.is_affine:
+        return False
+    low, high = ends(index)
+    return is_provable(low) and is_provable(form(period - 1).plus(high, -1))
+
+
+def _is_at_most(n: Any, most: Any) -> bool:
+    return is_provable(form(most).plus(form(n), -1))

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tnp.core import intervals, symbols
 from tnp.core.intervals import Linear
 from tnp.executors.llvm.index import Index
 
-__all__ = ["ends", "form", "is_provable"]
+__all__ = ["ends", "form", "is_provable", "simplest"]
 
 
 def form(n: object) -> Linear:
     """A size as a linear form."""
     return intervals.linear(symbols.number_of(n))
+
+
+def simplest(n: Any) -> Any:
+    """A size as a symbol and a constant, if it is the sum of such: sums of sums become long."""
+    found = form(n)
+    if found.is_constant:
+        return found.constant
+    (number, factor), *others = found.terms.values()
+    return n if others or factor != 1 else symbols.Provable(number) + found.constant
 
 
 def ends(index: Index) -> tuple[Linear, Linear]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.executors.llvm.bounds import ends, form, is_provable
+from tnp.executors.llvm.bounds import ends, form, is_provable, simplest
 from tnp.executors.llvm.graph import Indices, Node, View, variables
 from tnp.executors.llvm.index import Index, Remainder, Var
 
@@ -26,33 +26,40 @@ def rotation(arrays: Sequence[Node], shape: Sequence[Any], dim: int, position: i
     The array in the source of an element is then its position in the result less a multiple of the *period*, by as many
     periods as there are parts before its own.
     """
-    views = [a for a in arrays if type(a) is View and not a.lookups and a.source is arrays[0].sources[0]]
-    if len(views) != len(arrays) or len(views) < 2:
+    first = arrays[0]
+    if type(first) is not View or len(arrays) < 2:
         return None
-    starts = _starts(views, shape, dim)
+    source = first.source
+    if any(a is not source and not (type(a) is View and a.source is source and not a.lookups) for a in arrays):
+        return None
+    starts = _starts(arrays, source, shape, dim)
     if starts is None:
         return None
-    lengths = [v.shape[dim] for v in views]
-    period = starts[0] + lengths[0] - starts[1]
+    lengths = [a.shape[dim] for a in arrays]
+    period = simplest(starts[0] + lengths[0] - starts[1])
     whole = all(n == period for n in lengths[1:-1]) and all(s == starts[1] for s in starts[2:])
     if not whole or any(not _is_at_most(n, period) for n in (lengths[0], lengths[-1])) or not _is_at_most(1, period):
         return None
-    ahead = period - lengths[0]
-    second = views[1]
+    ahead = simplest(period - lengths[0])
 
     def where(at: Indices) -> Indices:
-        return second.where((*at[:dim], wrapped(at[dim] + Index(ahead), period), *at[dim + 1 :]))
+        return _place(arrays[1], source, (*at[:dim], wrapped(at[dim] + Index(ahead), period), *at[dim + 1 :]))
 
-    return Rotation(second.source, shape, where, position=position, repeats=True)
+    return Rotation(source, shape, where, position=position, repeats=True)
 
 
-def _starts(views: Sequence[View], shape: Sequence[Any], dim: int) -> list[Any] | None:
-    """Where each view begins in one dimension of the source, if its elements are neighbours there and nothing else tells the views apart."""
+def _place(node: Node, source: Node, at: Indices) -> Indices:
+    """Where an element of an array, a view of the source or the source itself, is in that."""
+    return node.where(at) if isinstance(node, View) and node is not source else at
+
+
+def _starts(arrays: Sequence[Node], source: Node, shape: Sequence[Any], dim: int) -> list[Any] | None:
+    """Where each array begins in one dimension of the source, if its elements are neighbours there and nothing else tells the arrays apart."""
     at = variables(shape)
     places = []
-    for view in views:
-        own = Index.of(Var("own", view.shape[dim]))
-        places.append((own, view.where((*at[:dim], own, *at[dim + 1 :]))))
+    for a in arrays:
+        own = Index.of(Var("own", a.shape[dim]))
+        places.append((own, _place(a, source, (*at[:dim], own, *at[dim + 1 :]))))
     moving = [d for d, indices in enumerate(zip(*(place for _, place in places))) if len(set(indices)) > 1]
     if len(moving) != 1:
         return None
@@ -68,8 +75,9 @@ def wrapped(index: Index, period: Any) -> Index:
     if inner is not None and index.terms[inner] == 1:
         rest = Index(index.constant, {a: c for a, c in index.terms.items() if a is not inner})
         return wrapped(rest + inner.of, period)
+    index = Index(simplest(index.constant), index.terms)
     while _is_at_most(period, index.constant):
-        index = index + Index(-period)
+        index = Index(simplest(index.constant - period), index.terms)
     return index if _is_within(index, period) else Index.of(Remainder(index, period, period))
 
 

@@ -59,8 +59,8 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     c_strides,
 )
-from tnp.executors.llvm.loop_ir.splitting import cuts_of, is_cut
 from tnp.executors.llvm.loop_ir.placement import Placement, separate_outputs
+from tnp.executors.llvm.loop_ir.splitting import cuts_of, is_cut
 from tnp.executors.llvm.rotations import Rotation
 from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.sqrt_elision import compare_squares
@@ -75,6 +75,8 @@ _STORED = (Reduction, Scan, Positions, Routine, Update)
 
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
+#: places that a statement reads a value at, where they are counted
+MOST_PLACES = 16
 #: nests that a statement is tried to be part of
 TRIED = 8
 #: what costs nothing to compute again
@@ -201,6 +203,7 @@ class _Lowering:
             self._store_what_repeats(graph)
             self._store_what_is_scattered()
             self._store_what_costs(used)
+            self._store_what_neighbours_read()
         self._store_what_goes_round(used)
         self._store_what_updates_overwrite()
         self.kernel.undefined = {self.stored[n] for n in self.stored if n.op == "empty"}
@@ -320,6 +323,31 @@ class _Lowering:
             ):
                 self._store(node)
             users[node] = 1 << number if node in self.stored else found
+
+    def _store_what_neighbours_read(self) -> None:
+        """Stores what one statement would compute several times at each point: a value that is read at neighbours (``e[1:] - e[:-1]``)."""
+        if not any(isinstance(n, View) and not n.whole for n in self.graph.nodes):
+            return
+        #: of each value that a statement computes on the way, where it does; of the last value first
+        places: dict[Node, dict[Node, set[Indices]]] = {}
+        for node in sorted(self.graph.nodes, key=lambda n: -n.position):
+            found = places.pop(node, {})
+            count = max(map(len, found.values()), default=0)
+            if (
+                count > 1
+                and not isinstance(node, View)
+                and node.op not in _FREE
+                and (count - 1) * self._cost_of(node) > target.RECOMPUTE
+            ):
+                self._store(node)
+            if node in self.stored:
+                found = {node: {variables(self._domain(node))}}
+            read = [node.value] if isinstance(node, Update) else node.sources[:1] if isinstance(node, View) else node.sources
+            for statement, positions in found.items():
+                for source in read:
+                    at = places.setdefault(source, {}).setdefault(statement, set())
+                    if source.shape and source not in self.stored and len(at) < MOST_PLACES:
+                        at.update(map(node.where, positions) if isinstance(node, View) else positions)
 
     def _store_what_is_deep(self, used: Container[Node]) -> None:
         """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""

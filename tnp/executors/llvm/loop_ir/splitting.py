@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from tnp.executors.llvm.bounds import form, is_provable
+from tnp.executors.llvm.bounds import form, is_provable, simplest
 from tnp.executors.llvm.index import Index, Part, Remainder, Var
 from tnp.executors.llvm.loop_ir.fusion import Renaming
 from tnp.executors.llvm.loop_ir.nodes import Entry, Kernel, Load, Nest, Position, Statement, Store, parts_of
@@ -42,13 +43,13 @@ def cuts_of(statements: Iterable[Statement], loop: Var) -> list[Any] | None:
         constant, by = part.of.constant, part.by
         if not isinstance(part, Remainder) or part.of.terms != {loop: 1}:
             return None
-        cut = by - constant
+        cut = simplest(by - constant)
         while not _is_less(loop.limit - 1, cut):
             if not (_is_less(0, cut) and _is_less(cut, loop.limit)) or len(cuts) == MOST_PIECES - 1:
                 return None
             if not any(cut == c for c in cuts):
                 cuts.append(cut)
-            cut = cut + by
+            cut = simplest(cut + by)
     return _in_order(cuts)
 
 
@@ -85,8 +86,8 @@ def _pieces(nest: Nest) -> list[Entry]:
     loop = nest.loops[-1]
     pieces: list[Entry] = []
     bounds = [0, *(cuts_of(nest.statements, loop) or ()), loop.limit]
-    for begin, end in zip(bounds, bounds[1:]) if len(bounds) > 2 else ():
-        own = Var(loop.name, end - begin)
+    for begin, end in pairwise(bounds) if len(bounds) > 2 else ():
+        own = Var(loop.name, simplest(end - begin))
         piece = _Shifted(loop, Index.of(own) + Index(begin)).nest(nest)
         pieces.append(Nest((*nest.loops[:-1], own) if own.limit != 1 else nest.loops[:-1], piece.statements))
     return pieces or [nest]

@@ -26,6 +26,7 @@ from tnp.executors.llvm.program.numbers import (
     truth,
     whole,
 )
+from tnp.executors.llvm.program.rotations import cuts_of
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import do_not_fit, from_end, moved, require_equal, take_one
@@ -58,7 +59,7 @@ def _elementwise(
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])
 
     reads = also.union(*(a.reads for a in arrays))
-    return Thunk(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))
+    return Thunk(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays), cuts_of(arrays))
 
 
 def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dtype: DType) -> Array:
@@ -463,7 +464,7 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
 
 @step("nonzero")
 def _nonzero(p: Program, b: BoundSymbol) -> None:
-    mask: Array = p.value(b.args[0])
+    mask = p.uncut(p.value(b.args[0]))
     code, count = p.code, p.cell(dtypes.int64)
     code.set(count, ZERO)
     room = ONE

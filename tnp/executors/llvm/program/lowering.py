@@ -25,6 +25,7 @@ from tnp.executors.llvm.program.integers import Atom, Int, ceiling, magnitude, r
 from tnp.executors.llvm.program.ir import FALSE, TRUE, Access, Builder, Cell, Loop, LoopVariable, Operand, Register
 from tnp.executors.llvm.program.liveness import Block, steps_of
 from tnp.executors.llvm.program.parallel import UNKNOWN_TRIPS, most_of, trips_of
+from tnp.executors.llvm.program.rotations import pieces
 from tnp.executors.llvm.program.rules import RULES
 from tnp.executors.llvm.program.sizes import Sizes, is_counted
 from tnp.executors.llvm.program.strip_mining import Strips
@@ -377,12 +378,24 @@ class Program(IntegerCode):
     def fill(self, target: StridedView, x: Array, copied: Sequence[Copied] = ()) -> None:
         """Stores all elements of ``x``, which has the target's shape. No element may depend on memory that is overwritten before it is
         computed, except for what was ``copied``."""
-        order = sorted(range(len(target.shape)), key=lambda d: -magnitude(target.strides[d]))
-        with self.loops(target.shape, order) as at:
-            self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]
-            value = x.element(self, at)
-            self.redirected = []
-            self.store(target, at, value)
+        if not target.shape:
+            self.store(target, (), x.element(self, ()))
+            return
+        *outer, inner = sorted(range(len(target.shape)), key=lambda d: -magnitude(target.strides[d]))
+        cuts = x.cuts.get(inner, ()) if isinstance(x, Thunk) else ()
+        with self.loops([target.shape[d] for d in outer]) as around:
+            for begin, count in pieces(target.shape[inner], cuts):
+                with self.loop(ZERO, count) as i:
+                    found = {**dict(zip(outer, around)), inner: begin + i}
+                    at = tuple(found[d] for d in range(len(found)))
+                    self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]
+                    value = x.element(self, at)
+                    self.redirected = []
+                    self.store(target, at, value)
+
+    def uncut(self, x: Array) -> Array:
+        """``x`` in memory, if loops over it have to be cut."""
+        return self.force(x) if isinstance(x, Thunk) and x.cuts else x
 
     def assign(self, target: StridedView, x: Array) -> None:
         """:meth:`fill`, whatever ``x`` looks at."""

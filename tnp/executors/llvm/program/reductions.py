@@ -169,6 +169,7 @@ def _reduction(row: Reduction) -> None:
                     )
         if not dims:
             return a
+        a = p.uncut(a)
         nearest = _order(p, a, range(len(a.shape)))[-1]
         if nearest not in dims and a.shape[nearest].known != 1:
             return _rows_added(p, name, a, dims, out.dtype)
@@ -268,6 +269,7 @@ def _cumulative(name: str, operation: str) -> None:
     def run(p: Program, out: TensorProxy, a: Array, dim: int) -> Array:
         if a.dtype.kind in "b" or (a.dtype.kind == "f" and a.dtype not in _COMPENSATED):
             raise Refused(f"{name} of {a.dtype}")
+        a = p.uncut(a)
         made = p.temporary(a.shape, out.dtype)
         rest = [d for d in range(len(a.shape)) if d != dim]
         with p.loops([a.shape[d] for d in rest]) as outer:
@@ -296,6 +298,7 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     dtype, stack = out.dtype, a.shape[:-2]
     if dtype.kind not in "biufc" or (dtype.kind == "f" and dtype not in _COMPENSATED):
         raise Refused(f"products of {dtype}")
+    a, b = p.uncut(a), p.uncut(b)
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     for one, other in zip((*stack, inner), b.shape[:-1]):
         require_equal(p, one, other, _mismatch)

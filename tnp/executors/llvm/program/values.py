@@ -8,7 +8,7 @@ overwritten later; before a write, live values that read the old contents are ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -104,7 +104,8 @@ class StridedView:
 
 
 class Thunk:
-    """An array whose elements ``make`` computes; ``cost`` is about how many operations one takes, ``reads`` what memory."""
+    """An array whose elements ``make`` computes; ``cost`` is about how many operations one takes, ``reads`` what memory. ``cuts`` are the
+    positions along a dimension at which what is read begins anew."""
 
     def __init__(
         self,
@@ -113,12 +114,14 @@ class Thunk:
         make: Callable[[Program, At], Operand],
         reads: frozenset[Memory] = frozenset(),
         cost: int = 0,
+        cuts: Mapping[int, tuple[Int, ...]] | None = None,
     ) -> None:
         self.shape: At = tuple(shape)
         self.dtype = dtype
         self.make = make
         self.reads = reads
         self.cost = cost
+        self.cuts = cuts or {}
 
     def element(self, p: Program, at: At) -> Operand:
         return self.make(p, at)

@@ -16,6 +16,7 @@ from tnp.executors.llvm.program.integers import Atom, Int, coefficient, row_majo
 from tnp.executors.llvm.program.ir import Operand, Register
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
 from tnp.executors.llvm.program.numbers import whole
+from tnp.executors.llvm.program.rotations import rotation
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.view_maps import Map
@@ -38,7 +39,8 @@ def moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
     """A view of ``x``: its element at a position is the element of ``x`` at ``where(position)``. An array in memory gets a new offset and
     new strides."""
     if not isinstance(x, StridedView):
-        return Thunk(shape, x.dtype, lambda p, at: x.element(p, tuple(map(Int.of, where(at)))), x.reads, x.cost)
+        cuts = _moved_cuts(x, shape, where) if isinstance(x, Thunk) and x.cuts else {}
+        return Thunk(shape, x.dtype, lambda p, at: x.element(p, tuple(map(Int.of, where(at)))), x.reads, x.cost, cuts)
     probes = [Atom(f"%at{d}") for d in range(len(shape))]
     found = [Int.of(i) for i in where(tuple(Int(0, {a: 1}) for a in probes))]
     offset, strides = x.offset, [Int()] * len(shape)
@@ -49,6 +51,18 @@ def moved(x: Array, shape: Sequence[Int], where: Map) -> Array:
             assert c is not None
             strides[d] = strides[d] + c * stride
     return x.like(offset, shape, strides)
+
+
+def _moved_cuts(x: Thunk, shape: Sequence[Int], where: Map) -> dict[int, tuple[Int, ...]]:
+    """Where loops over a view of ``x`` are to be cut: along dimensions of its own that go along those of ``x``."""
+    probes = [Int(0, {Atom(f"%at{d}"): 1}) for d in range(len(shape))]
+    found = list(map(Int.of, where(tuple(probes))))
+    return {
+        d: tuple(cut - (found[e] - probe) for cut in cuts)
+        for e, cuts in x.cuts.items()
+        for d, probe in enumerate(probes)
+        if not (found[e] - probe).terms.keys() & {a for other in probes for a in other.terms}
+    }
 
 
 def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
@@ -328,24 +342,27 @@ def _size(p: Program, out: Any, a: Array, dim: int) -> Number:
 def _clone(p: Program, out: Any, a: Array, order: Any = None) -> Array:
     if isinstance(a, Scalar):
         return a
-    return Thunk(a.shape, a.dtype, a.element, a.reads, a.cost)
+    return Thunk(a.shape, a.dtype, a.element, a.reads, a.cost, a.cuts if isinstance(a, Thunk) else None)
 
 
 @rule("concatenate")
 def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int) -> Array:
-    total = ZERO
+    total, starts = ZERO, list[Int]()
     for a in arrays:
+        starts.append(total)
         total = total + a.shape[dim]
     first = arrays[0]
     for a in arrays[1:]:
         for d, (n, m) in enumerate(zip(first.shape, a.shape)):
             if d != dim:
                 require_equal(p, n, m, *do_not_fit(first.shape, a.shape))
-    made = p.temporary([total if d == dim else n for d, n in enumerate(first.shape)], out.dtype)
-    begin = ZERO
-    for a in arrays:
+    shape = [total if d == dim else n for d, n in enumerate(first.shape)]
+    round_ = rotation(p, arrays, dim, starts, shape)
+    if round_ is not None:
+        return round_
+    made = p.temporary(shape, out.dtype)
+    for begin, a in zip(starts, arrays):
         part = sliced(made, dim, begin, a.shape[dim], 1)
         assert isinstance(part, StridedView)
         p.fill(part, a)
-        begin = begin + a.shape[dim]
     return made

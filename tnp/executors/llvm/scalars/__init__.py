@@ -123,7 +123,7 @@ def emit_ldexp(code: Code, a: Value, n: Value, dtype: DType, exponent_dtype: DTy
 #: in additions of real numbers
 _COSTS = {
     **dict.fromkeys(("abs", "bitcast", "complex", "conj", "imag", "neg", "positive", "real", "signbit"), 0),
-    **dict.fromkeys(("div", "reciprocal", "sqrt", "rsqrt"), 4),
+    **dict.fromkeys(("div", "reciprocal", "sqrt", "rsqrt"), 5),
     **dict.fromkeys(("floor_divide", "fmod", "remainder"), 8),
     **dict.fromkeys(("digamma", "erfinv", "gcd", "lcm", "lgamma", "logaddexp", "logaddexp2"), 40),
 }

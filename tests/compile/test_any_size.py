@@ -371,3 +371,25 @@ def test_lengths_that_an_integer_decides_together_with_a_size():
         x = rng.random(size)
         assert_same(jitted(x, n), smoothed(x, n), rtol=1e-12)
     assert programs(jitted) <= 3  # of one size, of any, and of any window
+
+
+@native
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda u: (u - u[0]) / (u[-1] - u[0]),
+        lambda u: np.sum((u[1:] + u[:-1]) * 0.5) * (u[1] - u[0]) + u[0] * u[-1],
+        lambda u: np.pad(u, 2) * np.argmax(u),
+        lambda u: np.abs(np.exp(1j * u) + 2j * u[::-1]),
+        lambda u: np.lib.stride_tricks.sliding_window_view(u, 3).mean(axis=1) + 1,
+    ],
+    ids=["ends", "step", "padded", "complex", "windows"],
+)
+def test_a_few_elements_are_part_of_the_kernel(f):
+    """Operations on single elements, between others of symbolic sizes, take no kernel of their own."""
+    jitted = tnp.jit(f, dynamic=True, strict=True)
+    for n in (7, 12, 100):
+        x = np.random.default_rng(n).random(n)
+        assert_same(jitted(x), f(x))
+    text = str(tnp.explain(jitted))
+    assert "executors: llvm 1\n" in text, text

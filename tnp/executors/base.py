@@ -526,6 +526,10 @@ class FusionExecutor(Executor):
         """Whether the operation ``bsym``, which has symbolic sizes, would be compiled if its sizes were known, and is not."""
         return False
 
+    def joins_any(self, bsym: BoundSymbol) -> bool:
+        """Whether the operation ``bsym`` may be part of a region with another key, too."""
+        return False
+
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         """The key of the operation ``bsym``: all operations of a region have equal keys."""
         return None

@@ -11,6 +11,8 @@ Long regions are cut by :mod:`~tnp.transforms.region_cuts`.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -40,6 +42,7 @@ class _Regions:
 
     def __init__(self, bsyms: Sequence[BoundSymbol]) -> None:
         self.bsyms = bsyms
+        self.keys, self.joins_any = _keys(bsyms)
         #: by name, the operation that makes a value; arguments have none
         self.producer: dict[str, int] = {}
         self.group_of: dict[int, int] = {}
@@ -132,20 +135,19 @@ class _Regions:
 
         return sorted(reached(makers_waiting(b), lambda i: makers_waiting(self.bsyms[i])))
 
-    def _kind(self, b: BoundSymbol) -> Any:
-        """Of which kind a region with ``b`` is; ``None``: it is alone. A loop is a region of its own."""
-        if not isinstance(b, Fusable) or is_control_flow(b):
-            return None
-        return b.fuser, b.fuser.region_key(b)
+    def _kind(self, i: int) -> Any:
+        """Of which kind a region with an operation is; ``None``: it is alone. A loop is a region of its own."""
+        b = self.bsyms[i]
+        return (b.fuser, self.keys[i]) if isinstance(b, Fusable) and not is_control_flow(b) else None
 
     def _place(self, i: int) -> None:
         """Puts an operation into a group, and what waits for it."""
         b = self.bsyms[i]
         self.waiting.pop(i, None)
-        kind = self._kind(b)
+        kind = self._kind(i)
         joining = self._waiting_for(b)
         too_many = kind is None or len(joining) >= longest(kind[0])
-        self.place_waiting([j for j in joining if too_many or self._kind(self.bsyms[j]) != kind])
+        self.place_waiting([j for j in joining if too_many or not self._may_join(j, kind)])
         joining = [j for j in joining if j in self.waiting]
         is_effect = OpTags.PROGRAM in b.sym.tags or b.has_tag_inside(OpTags.EFFECT)
         is_barrier = b.has_tag_inside(OpTags.BARRIER)
@@ -160,7 +162,7 @@ class _Regions:
             needs.update(self.group_of[j] for j in self.raised)
         if raises:
             needs.update(self.group_of[j] for j in self.written)
-        group = self._join([*joining, i], kind, needs)
+        group = self._join([*joining, i], kind, needs, any_kind=not joining and i in self.joins_any)
         if orders:
             self.since_store = {group}
         if is_effect:
@@ -197,15 +199,21 @@ class _Regions:
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         return {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
 
-    def _join(self, joining: list[int], kind: Any, needs: set[int]) -> int:
-        """The group that operations go to, the last one that is possible."""
+    def _may_join(self, i: int, kind: Any) -> bool:
+        """Whether an operation may be part of a region of a kind."""
+        own = self._kind(i)
+        return own is not None and (own == kind or (own[0] is kind[0] and i in self.joins_any))
+
+    def _join(self, joining: list[int], kind: Any, needs: set[int], any_kind: bool) -> int:
+        """The group that operations go to, the last one that is possible: of that kind, or of any kind with that fuser."""
         chosen = None
         if kind is not None:
             limit = longest(kind[0]) - len(joining)
             behind = 0  # what another group that must come before depends on
             for g in needs:
                 behind |= self.above[g]
-            possible = self.open.get(kind, 0) & ~behind
+            kinds = [k for k in self.open if k[0] is kind[0]] if any_kind else [kind]
+            possible = functools.reduce(operator.or_, (self.open.get(k, 0) for k in kinds), 0) & ~behind
             while possible:
                 last = possible.bit_length() - 1
                 g = self.regions[last]
@@ -221,7 +229,7 @@ class _Regions:
         self._order(needs - {chosen}, chosen)
         bit = self.bits[chosen]
         if bit is not None and len(self.members[chosen]) >= longest(kind[0]):
-            self.open[kind] &= ~(1 << bit)
+            self.open[self.kinds[chosen]] &= ~(1 << bit)
         for j in joining:
             self.waiting.pop(j, None)
             self.group_of[j] = chosen
@@ -279,6 +287,14 @@ class _Regions:
         for g in sorted(range(len(self.members)), key=last.__getitem__):
             place(g)
         return order
+
+
+def _keys(bsyms: Sequence[BoundSymbol]) -> tuple[list[Any], set[int]]:
+    """What operations of one region have in common, beside their fuser; and those that may be part of a region with another key."""
+    fused = {i: b for i, b in enumerate(bsyms) if isinstance(b, Fusable) and not is_control_flow(b)}
+    keys = {i: b.fuser.region_key(b) for i, b in fused.items()}
+    joining = {i for i, b in fused.items() if b.fuser.joins_any(b)} if len(set(keys.values())) > 1 else set()
+    return [keys.get(i) for i in range(len(bsyms))], joining
 
 
 #: operations with these tags stay where they are

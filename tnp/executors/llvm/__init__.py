@@ -91,6 +91,11 @@ class LLVMExecutor(FusionExecutor):
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR
 
+    def joins_any(self, bsym: BoundSymbol) -> bool:
+        """A few elements do not decide whether a kernel is one for any size."""
+        arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+        return bool(arrays) and all(map(_are_few, arrays)) and loop_ir.takes(bsym)
+
     def inputs_of(self, bound_symbols: Sequence[BoundSymbol], inputs: Sequence[Proxy]) -> Sequence[Proxy]:
         is_symbolic = any(map(loop_ir.is_symbolic, bound_symbols)) and not is_control_flow(bound_symbols[0])
         return loop_ir.without_sizes(bound_symbols, inputs) if is_symbolic else inputs
@@ -205,6 +210,10 @@ def _is_large(p: TensorProxy) -> bool:
 
 #: what a library does in an operation that is decomposed
 _CALLS = frozenset((prims.sort, prims.svd, prims.eigh))
+
+
+def _are_few(p: TensorProxy) -> bool:
+    return all(type(n) is int for n in p.shape) and math.prod(p.shape) <= target.FEW_ELEMENTS
 
 
 def _is_few(p: TensorProxy) -> bool:

@@ -24,6 +24,8 @@ LONGEST_REGION = 6144
 SINGLE_ELEMENTS = 32 * 1024
 #: so many are sorted where the middle one would do
 SORTED_ELEMENTS = 2048
+#: operations on no more are part of kernels for any size, though they are of one
+FEW_ELEMENTS = 16
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LOOP_ELEMENTS = 32 * 1024
 #: additions that an element may cost more than once, and at each point of a larger domain

@@ -511,7 +511,8 @@ def _pad_positions(a: TensorProxy, length: Any, before: int, after: int, mode: s
         (0, 1) if mode == "edge" else (edge, after + edge),
     )
     if mode == "wrap":
-        _ = length > 2 * (before + after)  # becomes a relation: loops that are cut near both ends have a middle
+        if symbols.present(length) > 2 * (before + after):
+            _ = length > 2 * (before + after)  # becomes a relation: loops that are cut near both ends have a middle
         parts = [clang.slice_dim(a, length - before, length, dim=dim), a, clang.slice_dim(a, 0, after, dim=dim)]
     else:
         first = clang.slice_dim(a, *left, dim=dim)

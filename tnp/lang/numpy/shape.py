@@ -286,8 +286,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     return a
 
 
-#: what is shorter has another program for any size
-SHORT = 10
+#: a program for any size that is made for such a length is one for such lengths
+LONG = 10
 
 
 def _total(shift: Any) -> Any:
@@ -302,7 +302,8 @@ def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
     by = _modulo(symbols.extent(size_or_int(shift)), length) if length else 0
     if by == 0:
         return a
-    _ = length < SHORT  # becomes a relation: loops that are cut near both ends have a middle
+    if symbols.present(length) >= LONG:
+        _ = length >= LONG  # becomes a relation: loops that are cut near both ends have a middle
     parts = [clang.slice_dim(a, length - by, length, dim=dim), clang.slice_dim(a, 0, length - by, dim=dim)]
     return clang.concatenate(parts, dim)
 

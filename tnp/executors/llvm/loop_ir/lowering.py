@@ -342,7 +342,13 @@ class _Lowering:
                 self._store(node)
             if node in self.stored:
                 found = {node: {variables(self._domain(node))}}
-            read = [node.value] if isinstance(node, Update) else node.sources[:1] if isinstance(node, View) else node.sources
+            read = (
+                [node.value]
+                if isinstance(node, Update)
+                else node.sources[:1]
+                if isinstance(node, View)
+                else node.sources
+            )
             for statement, positions in found.items():
                 for source in read:
                     at = places.setdefault(source, {}).setdefault(statement, set())

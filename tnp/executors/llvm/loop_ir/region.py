@@ -6,19 +6,18 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from tnp.core import check, devices, dtypes, intervals, prims, symbols
-from tnp.core.elementwise_table import by_name as ELEMENTWISE
 from tnp.core.lengths import fits_surely
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
-from tnp.executors.llvm.graph import REDUCTIONS as ROWS
 from tnp.executors.llvm.graph import RULES, Refused, collected, path_of
+from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
-from tnp.executors.llvm.loop_ir.lowering import SCANS, lowered
+from tnp.executors.llvm.loop_ir.lowering import lowered
 from tnp.executors.llvm.loop_ir.moments import sum_squares_at_once
 from tnp.executors.llvm.loop_ir.nodes import Kernel
 from tnp.executors.llvm.loop_ir.printing import show
@@ -31,12 +30,6 @@ from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import engine, launcher
 
 __all__ = ["SymbolicRegion", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes"]
-
-_OTHERS = (
-    "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
-    "select", "as_language", "clone", "reshape", "var", "take", "gather", "index_get", "nonzero", "matmul", "solve", "inv", "det", "cholesky", "triangular_solve", "require", "searchsorted", "slice_update", "concatenate", "sort",
-    "eig", "eigh", "eigvals", "qr", "slogdet", "svd",
-)  # fmt: skip
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
@@ -74,9 +67,7 @@ def takes(bsym: BoundSymbol) -> bool:
         *(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))
     ):
         return False
-    if name not in RULES or not (name in _OTHERS or name in ROWS or name in SCANS or name in ELEMENTWISE):
-        return False
-    return any(rule.checker(bsym) for rule in RULES[name])
+    return any(rule.checker(bsym) for rule in RULES.get(name, ()))
 
 
 def _is_plain(p: Proxy) -> bool:
@@ -133,7 +124,7 @@ def interface_of(
 
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
-    shared = share_rows(split(checked(kernel)))
+    shared = share_rows(split(drop_dead_stores(checked(kernel))))
     return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
 
 

@@ -6,7 +6,7 @@ in which positions are affine. In the loops around, a remainder is computed once
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from tnp.executors.llvm.loop_ir.fusion import Renaming
 from tnp.executors.llvm.loop_ir.nodes import Entry, Kernel, Load, Nest, Position, Statement, Store, parts_of
 from tnp.executors.llvm.rotations import wrapped
 
-__all__ = ["cuts_of", "is_cut", "split"]
+__all__ = ["Substitution", "cuts_of", "is_cut", "split"]
 
 #: pieces of one loop, at most: each is code of its own
 MOST_PIECES = 12
@@ -88,24 +88,23 @@ def _pieces(nest: Nest) -> list[Entry]:
     bounds = [0, *(cuts_of(nest.statements, loop) or ()), loop.limit]
     for begin, end in pairwise(bounds) if len(bounds) > 2 else ():
         own = Var(loop.name, simplest(end - begin))
-        piece = _Shifted(loop, Index.of(own) + Index(begin)).nest(nest)
+        piece = Substitution({loop: Index.of(own) + Index(begin)}).nest(nest)
         pieces.append(Nest((*nest.loops[:-1], own) if own.limit != 1 else nest.loops[:-1], piece.statements))
     return pieces or [nest]
 
 
-class _Shifted(Renaming):
-    """Statements with an index for a loop's variable."""
+class Substitution(Renaming):
+    """Statements with indices for variables of loops."""
 
-    def __init__(self, loop: Var, index: Index) -> None:
+    def __init__(self, places: Mapping[Var, Index]) -> None:
         super().__init__({}, {})
-        self.loop = loop
-        self.by = index
+        self.places = places
 
     def _index(self, i: Index) -> Index:
         total = Index(i.constant)
         for atom, factor in i.terms.items():
-            if atom is self.loop:
-                total += self.by * factor
+            if isinstance(atom, Var) and atom in self.places:
+                total += self.places[atom] * factor
             elif isinstance(atom, Remainder):
                 total += wrapped(self._index(atom.of), atom.by) * factor
             else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tnp.executors.llvm import target
 from tnp.executors.llvm.code import extreme
-from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.index import Part, Var
 from tnp.executors.llvm.loop_ir import prefetch
 from tnp.executors.llvm.loop_ir.dependence import At
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
@@ -74,7 +74,8 @@ def _is_apart(body: Body, load: Load, var: Var) -> bool:
     """Whether the elements of a vector are no neighbours in memory, so that each takes instructions and registers."""
     offset = body.nest.offset(load.buffer, load.at)
     step = offset.terms.get(var, 0)
-    return not offset.is_affine or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
+    goes_evenly = all(isinstance(a, Var) or (isinstance(a, Part) and var not in a.of.variables()) for a in offset.terms)
+    return not goes_evenly or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
 
 
 def _may_reorder(s: Reduce) -> bool:

@@ -95,6 +95,14 @@ def indices_stored(x, at):
     return out
 
 
+def parts_of_complex_numbers_stored(x):
+    z = x * 1j
+    z.real[1:] = x[:-1]
+    z.imag[0] = -2
+    np.conj(z[1:]).real[:] = 5
+    return z * 2
+
+
 def diagonal_stored(square):
     square[np.arange(len(square)), np.arange(len(square))] = 0
     np.fill_diagonal(square[1:], 2.0)
@@ -143,7 +151,7 @@ def lags(x):
 
 
 FUNCTIONS = (
-    slices_stored, masks_stored, indices_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, sizes_inside_a_loop, lags,
+    slices_stored, masks_stored, indices_stored, parts_of_complex_numbers_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, sizes_inside_a_loop, lags,
 )  # fmt: skip
 ONE_PROGRAM |= {f.__name__: f for f in FUNCTIONS}
 

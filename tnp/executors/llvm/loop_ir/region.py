@@ -55,7 +55,9 @@ def _unknown_in(ps: Iterable[Proxy]) -> Iterable[str]:
 def takes(bsym: BoundSymbol) -> bool:
     """Whether every prim of an operation can be part of a kernel for any size."""
     if bsym.sym is update:
-        return bool(bsym.output.ndim) and all(map(_is_plain, bsym.flat_outputs)) and all(map(takes, path_of(bsym)))
+        path = path_of(bsym)  # a part of complex numbers is no view of them here
+        is_plain = all(map(_is_plain, bsym.flat_outputs)) and all(p.output.dtype is bsym.output.dtype for p in path)
+        return bool(bsym.output.ndim) and is_plain and all(map(takes, path))
     if not bsym.sym.is_prim:
         return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):

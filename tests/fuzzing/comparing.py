@@ -30,6 +30,7 @@ SMALL_BLOCKS = {
         "SWEPT_BYTES": 0,
         "SECOND_PASS_BYTES": 0,
     },
+    "loop_ir.dead_stores": {"LEAST": 0},
     "loop_ir.functions": {"CHUNK": 16},
     "loop_ir.nests": {"BLOCKS": 5, "BLOCK_LENGTH": 16, "WIDE": 8, "NARROW": 8, "ROWS": 4, "ROW_BLOCKS": 3},
     "loop_ir.strips": {"UNROLLED": 3, "CHUNK": 16},

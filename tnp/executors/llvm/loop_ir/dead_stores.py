@@ -7,13 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from tnp.executors.llvm.bounds import simplest
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir.dependence import conflict
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Entry, Kernel, Nest, Reduce, Store
+from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of
+from tnp.executors.llvm.loop_ir.dependence import At, conflict, touched
+from tnp.executors.llvm.loop_ir.fusion import Renaming
+from tnp.executors.llvm.loop_ir.nodes import (
+    Buffer,
+    Check,
+    Constant,
+    Entry,
+    Expression,
+    Kernel,
+    Load,
+    Nest,
+    Reduce,
+    Statement,
+    Store,
+    statements_of,
+)
 from tnp.executors.llvm.loop_ir.splitting import Substitution
 
 __all__ = ["drop_dead_stores"]
@@ -21,34 +35,69 @@ __all__ = ["drop_dead_stores"]
 #: the elements of an array of known size from which on it pays to make it in parts
 LEAST = 512
 
-#: a begin and a length a dimension
-Box = tuple[tuple[Any, Any], ...]
-
 
 def drop_dead_stores(kernel: Kernel) -> Kernel:
     """The kernel without stores of elements that are overwritten."""
     nests = list(kernel.nests)
     for i in reversed(range(len(nests))):
+        _forward_constants(nests, i)
         nest = nests[i]
         if isinstance(nest, Nest) and not any(isinstance(s, Reduce) for s in nest.statements):
             nests[i : i + 1] = _without_dead(nest, nests[i + 1 :])
     return replace(kernel, nests=nests)
 
 
+def _forward_constants(nests: list[Entry], first: int) -> None:
+    """Has an update of an array of one constant (``n = np.zeros(...); n[1:-1] += ...``) take that, and not read the array."""
+    nest = nests[first]
+    for s in nest.statements if isinstance(nest, Nest) else ():
+        if not isinstance(s, Store) or not isinstance(s.value, Constant) or not _is_whole(s, cast("Nest", nest)):
+            continue
+        for i in range(first + 1, len(nests)):
+            entry = nests[i]
+            if isinstance(entry, Check) or s.buffer in touched(statements_of(entry))[1]:
+                if isinstance(entry, Nest) and all(isinstance(o, Store) for o in entry.statements):
+                    forwarding = _Known(s.buffer, s.value)
+                    nests[i] = Nest(entry.loops, [forwarding.update(o) for o in entry.statements])
+                break
+
+
+class _Known(Renaming):
+    """Statements with a constant for what they read of an array at the place that they write."""
+
+    def __init__(self, buffer: Buffer, value: Constant) -> None:
+        super().__init__({}, {})
+        self.buffer = buffer
+        self.constant = value
+        self.place: At = ()
+
+    def update(self, s: Statement) -> Statement:
+        """The statement; another one if it writes to the array."""
+        self.place = s.at
+        return self._statement(s) if s.buffer is self.buffer else s
+
+    def _renamed(self, x: Expression) -> Expression:
+        is_known = isinstance(x, Load) and x.buffer is self.buffer and x.at == self.place
+        return self.constant if is_known else super()._renamed(x)
+
+
 def _without_dead(nest: Nest, later: Sequence[Entry]) -> list[Entry]:
-    """A nest, and what comes in its place."""
+    """A nest, and what comes in its place. Stores with the same parts left stay together."""
     kept = list(nest.statements)
-    parts: list[Entry] = []
+    parted: dict[tuple[Box, ...], list[Statement]] = {}
     for s in nest.statements:
         if not isinstance(s, Store) or not _is_whole(s, nest) or _is_small(s.buffer):
             continue
         if conflict(Nest((), [s]), Nest((), [o for o in nest.statements if o is not s])):
             continue
-        parted = next((p for p in map(partial(_around, s), _overwritten(s.buffer, later)) if p is not None), None)
-        if parted is not None:
+        parts = next(
+            (p for box in _overwritten(s.buffer, later) if (p := around(box, s.buffer.shape)) is not None), None
+        )
+        if parts is not None:
             kept.remove(s)
-            parts += [_part(nest, s, box) for box in parted]
-    return [*([Nest(nest.loops, kept)] if kept else []), *parts]
+            parted.setdefault(tuple(parts), []).append(s)
+    made = [_part(nest, statements, box) for boxes, statements in parted.items() for box in boxes]
+    return [*([Nest(nest.loops, kept)] if kept else []), *made]
 
 
 def _is_small(buffer: Buffer) -> bool:
@@ -57,10 +106,9 @@ def _is_small(buffer: Buffer) -> bool:
 
 def _is_whole(s: Store, nest: Nest) -> bool:
     """Whether a nest stores every element of a buffer, at the position of its variables."""
-    places = [(_range(i), n) for i, n in zip(s.at, s.buffer.shape)]
-    return all(place is not None and place[0] == 0 and place[1] == n for place, n in places) and (
-        {*nest.loops} == {v for i in s.at for v in i.terms}
-    )
+    box = box_of(s.at)
+    is_all = box is not None and all(b == 0 and length == n for (b, length), n in zip(box, s.buffer.shape))
+    return is_all and {*nest.loops} == {v for i in s.at for v in i.terms}
 
 
 def _overwritten(buffer: Buffer, later: Sequence[Entry]) -> Iterator[Box]:
@@ -72,42 +120,18 @@ def _overwritten(buffer: Buffer, later: Sequence[Entry]) -> Iterator[Box]:
             if any(load.buffer is buffer for load in s.reads) or (s.buffer is buffer and not isinstance(s, Store)):
                 return
         for s in entry.statements:
-            box = tuple(map(_range, s.at)) if s.buffer is buffer else ()
-            if box and None not in box:
-                yield cast("Box", box)
+            box = box_of(s.at) if s.buffer is buffer else None
+            if box is not None:
+                yield box
 
 
-def _range(i: Index) -> tuple[Any, Any] | None:
-    """Where an index goes from one number to the next: from where on, and how far."""
-    (atom, factor), *others = i.terms.items() or [(None, 1)]
-    if others or factor != 1 or not (atom is None or isinstance(atom, Var)):
-        return None
-    return i.constant, 1 if atom is None else atom.limit
-
-
-def _around(s: Store, inside: Box) -> list[Box] | None:
-    """What is around a part of a buffer, as boxes; ``None`` if their widths are not known, so that they may be large."""
-    ahead: list[tuple[Any, Any]] = []
-    found: list[Box] = []
-    shape = s.buffer.shape
-    for d, ((begin, length), n) in enumerate(zip(inside, shape)):
-        after = simplest(n - (begin + length))
-        if not isinstance(begin, int) or not isinstance(after, int):
-            return None
-        behind = [(0, m) for m in shape[d + 1 :]]
-        found += [
-            (*ahead, (first, count), *behind) for first, count in ((0, begin), (begin + length, after)) if count > 0
-        ]
-        ahead.append((begin, length))
-    return found
-
-
-def _part(nest: Nest, s: Store, box: Box) -> Nest:
-    """The store of the elements of a box."""
-    loops, places = [], {}
+def _part(nest: Nest, statements: Sequence[Statement], box: Box) -> Nest:
+    """The stores of the elements of a box."""
+    loops: list[Var] = []
+    places: dict[Var, Index] = {}
     for v in nest.loops:
-        begin, count = next(part for i, part in zip(s.at, box) if v in i.terms)
+        begin, count = next(part for i, part in zip(statements[0].at, box) if v in i.terms)
         own = Var(v.name, simplest(count))
-        places[v] = Index.of(own) + Index(simplest(begin))
+        places[v] = Index.of(own) + Index(begin)
         loops += [own] if own.limit != 1 else []
-    return Nest(tuple(loops), Substitution(places).nest(Nest((), [s])).statements)
+    return Nest(tuple(loops), Substitution(places).nest(Nest((), [*statements])).statements)

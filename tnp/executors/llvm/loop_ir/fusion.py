@@ -143,12 +143,10 @@ def _contracted(kernel: Kernel) -> Kernel:
     small: dict[Buffer, tuple[Buffer, list[int]]] = {}
     for buffer in kernel.temporaries:
         (entry, *others) = users[buffer]
-        if others or isinstance(entry, Check):
-            continue
-        if _is_of_one_point(buffer, entry):
+        if all(isinstance(e, (Nest, Rows)) and _is_of_points(buffer, e) for e in users[buffer]):
             small[buffer] = Buffer(buffer.name, buffer.dtype, (), "point"), []
             continue
-        if not isinstance(entry, Rows):
+        if others or not isinstance(entry, Rows):
             continue
         outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
         writer, *updates = (s for s in statements_of(entry) if s.buffer is buffer)
@@ -169,15 +167,20 @@ def _contracted(kernel: Kernel) -> Kernel:
     return replace(kernel, temporaries=temporaries, nests=nests)
 
 
-def _is_of_one_point(buffer: Buffer, entry: Nest | Rows) -> bool:
-    """Whether only statements of one nest use a buffer, all at the point that writes it."""
-    nests = entry.nests if isinstance(entry, Rows) else [entry]
-    using = [n for n in nests if buffer in set().union(*touched(n.statements))]
-    writers = [s for n in using for s in n.statements if s.buffer is buffer]
-    if len(using) > 1 or len(writers) > 1 or not isinstance(writers[0], Store):
-        return False
-    loads = [load for s in using[0].statements for load in s.reads if load.buffer is buffer]
-    return all(load.at == writers[0].at for load in loads)
+def _is_of_points(buffer: Buffer, entry: Nest | Rows) -> bool:
+    """Whether each nest that uses a buffer reads what it writes there itself, at the same point."""
+    for nest in entry.nests if isinstance(entry, Rows) else [entry]:
+        users = [s for s in nest.statements if s.buffer is buffer or any(x.buffer is buffer for x in s.reads)]
+        if not users:
+            continue
+        (writer, *readers) = users
+        if not isinstance(writer, Store) or writer.buffer is not buffer or any(s.buffer is buffer for s in readers):
+            return False
+        if any(x.buffer is buffer for x in writer.reads):
+            return False
+        if any(x.at != writer.at for s in readers for x in s.reads if x.buffer is buffer):
+            return False
+    return True
 
 
 def renamed(entry: Nest | Rows, names: Mapping[Var, Var]) -> Nest | Rows:

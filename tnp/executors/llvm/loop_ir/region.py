@@ -15,6 +15,7 @@ from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
 from tnp.executors.llvm.graph import RULES, Refused, collected, path_of
 from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
+from tnp.executors.llvm.loop_ir.forwarding import forward_stores
 from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import lowered
@@ -126,7 +127,7 @@ def interface_of(
 
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
-    shared = share_rows(split(drop_dead_stores(checked(kernel))))
+    shared = share_rows(split(forward_stores(drop_dead_stores(checked(kernel)))))
     return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
 
 

@@ -267,7 +267,7 @@ def _full(p: Program, out: TensorProxy, shape: Any, value: Any, **options: Any) 
 def _empty(p: Program, out: TensorProxy, shape: Any, **options: Any) -> Array:
     sizes = _shape(p, shape)
     zero = constant(0, out.dtype)
-    return p.temporary(sizes, out.dtype) if sizes else Scalar(zero, out.dtype)
+    return p.room_for(out.name, sizes, out.dtype) if sizes else Scalar(zero, out.dtype)
 
 
 @rule("iota")

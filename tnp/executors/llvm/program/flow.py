@@ -10,7 +10,7 @@ from typing import Any
 from tnp.core import dtypes, prims
 from tnp.core.prims.control_flow import stored, unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of
+from tnp.core.subtraces import Body, bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
@@ -25,6 +25,7 @@ from tnp.executors.llvm.program.ir import (
     instructions_in,
     whole_number,
 )
+from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.parallel import trips_of
@@ -130,6 +131,13 @@ class Variable:
 
     def _set_array(self, buffer: StridedView, x: Any) -> None:
         p = self.p
+        if (
+            self.other is not None
+            and isinstance(x, StridedView)
+            and x.same_as(self.other.like(ZERO, buffer.shape, buffer.strides))
+        ):
+            self._exchange(buffer)
+            return
         for n, m in zip(buffer.shape, x.shape):
             if n != m and (n.is_of_sizes or m.high > n.high):
                 raise Refused("a variable that may grow")
@@ -143,8 +151,13 @@ class Variable:
 
     def _change_buffers(self, buffer: StridedView, x: Any) -> None:
         """Makes the new value in the buffer that the variable is not in."""
-        p, code = self.p, self.p.code
-        assert self.home is not None and self.current is not None and self.next is not None
+        self.p.fill(self.place_of_next(x.shape), x)
+        self._exchange(buffer)
+
+    def place_of_next(self, shape: Sequence[Int]) -> StridedView:
+        """Where the new value may be made, in the buffer that the variable is not in."""
+        p, buffer = self.p, self.buffer
+        assert buffer is not None and self.home is not None and self.next is not None
         if self.other is None:
             self.other = p.temporary(buffer.shape, buffer.dtype)
             self.away = self.other.memory.pointer
@@ -152,10 +165,20 @@ class Variable:
             self.other.memory.scope = buffer.memory.scope
             self.other.memory.homes = buffer.memory.homes = (self.home, self.away)
             self.begins.op, self.begins.args, self.begins.info = "set", (self.away,), self.next
-        self.other.memory.pointer = code.get(self.next)
-        p.fill(self.other.like(ZERO, x.shape, self.other.strides), x)
-        code.set(self.current, self.other.memory.pointer)
-        code.set(self.next, buffer.memory.pointer)
+        self.other.memory.pointer = p.code.get(self.next)
+        self.other.memory.level = p.level
+        return self.other.like(ZERO, shape, self.other.strides)
+
+    def _exchange(self, buffer: StridedView) -> None:
+        """Makes the buffer with the new value that in which the variable is."""
+        assert self.other is not None and self.current is not None and self.next is not None
+        self.p.code.set(self.current, self.other.memory.pointer)
+        self.p.code.set(self.next, buffer.memory.pointer)
+
+    def may_be_made_ahead(self, shape: Sequence[Int]) -> bool:
+        """Whether an array of a shape may be made where the new value is to be."""
+        is_plain = self.buffer is not None and self.current is not None and not self.sizes
+        return is_plain and self.buffer is not None and self.buffer.shape == tuple(shape)
 
     def come_home(self) -> None:
         """After a loop: the value is in the first buffer again."""
@@ -271,6 +294,7 @@ class Carried:
 def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any]) -> None:
     """One iteration of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
+    homes, p.homes = p.homes, p.homes | _homes(carried, body)
     with p.body(body, values, repeats=True) as results:
         _check_results(p, carried, results, carried.args)
         leaves = condition(p, results[-1]) if len(results) > len(carried.args) else FALSE
@@ -278,8 +302,37 @@ def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any]) -> 
         carried.store([r for _, r in chosen], [v for v, _ in chosen])
         if leaves != FALSE:
             p.code.do("break", leaves)
+    p.homes = homes
     for memory, level in before:
         memory.level = level
+
+
+def _homes(carried: Carried, body: Body) -> dict[str, Variable]:
+    """The variables whose new values are arrays that a body makes, and maybe updates afterwards, by the names that these have first."""
+    made = {x.name: b for b in steps_of(body.bound_symbols) for x in b.flat_outputs}
+    found: dict[str, Variable] = {}
+    for arg, result in zip(carried.args, body.results):
+        if arg.name not in carried.variables or not isinstance(result, TensorProxy):
+            continue
+        name = result.name
+        while (before := _updated(made.get(name), name)) is not None:
+            name = before
+        if name in made:
+            found.setdefault(name, carried.variables[arg.name])
+    return found
+
+
+def _updated(b: BoundSymbol | None, name: str) -> str | None:
+    """The name of the array that an operation updates to make the one of that name."""
+    if b is None:
+        return None
+    if b.sym.name in _UPDATES:
+        return str(b.args[0].name)
+    return stored(b)[name].name if is_control_flow(b) and name in stored(b) else None
+
+
+#: operations that write to the memory of their first argument
+_UPDATES = frozenset(("update", "slice_update", "index_put"))
 
 
 def _check_results(p: Program, carried: Carried, results: Sequence[Any], outputs: Sequence[Proxy]) -> None:

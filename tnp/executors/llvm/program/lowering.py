@@ -101,6 +101,8 @@ class Program(IntegerCode):
         self.last_select: str | None = None
         #: where results of the region are to be, by name
         self.places: dict[str, StridedView] = {}
+        #: by the names of arrays, the variables of loops whose new values they become
+        self.homes: dict[str, Any] = {}
         #: the names of values that leave the program as new ones
         self.leaving: set[str] = set()
         #: the caller's arrays that are written to
@@ -133,7 +135,7 @@ class Program(IntegerCode):
                     self.flush()
                     value = Scalar(value.element(self, ()), value.dtype)
                 elif self._wants_memory(out.name, value):
-                    value = self.force(value)
+                    value = self.room(out.name, value) if out.name in self.homes else self.force(value)
             assert len(out.shape) == len(value.shape), f"{out!r} has {value.shape}"
             for n, m in zip(out.shape, value.shape):
                 if is_counted(n) and not any(n.name in scope for scope in self.scopes):
@@ -366,6 +368,9 @@ class Program(IntegerCode):
 
     def room_for(self, name: str, shape: Sequence[Int], dtype: DType) -> StridedView:
         """Memory for the value of a name: where the result of that name is to be, or a temporary."""
+        variable = self.homes.get(name)
+        if variable is not None and variable.may_be_made_ahead(shape):
+            return variable.place_of_next(shape)
         place = self.places.get(name) if not self.blocks else None
         return self.temporary(shape, dtype) if place is None else place
 

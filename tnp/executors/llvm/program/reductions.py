@@ -270,7 +270,7 @@ def _cumulative(name: str, operation: str) -> None:
         if a.dtype.kind in "b" or (a.dtype.kind == "f" and a.dtype not in _COMPENSATED):
             raise Refused(f"{name} of {a.dtype}")
         a = p.uncut(a)
-        made = p.temporary(a.shape, out.dtype)
+        made = p.room_for(out.name, a.shape, out.dtype)
         rest = [d for d in range(len(a.shape)) if d != dim]
         with p.loops([a.shape[d] for d in rest]) as outer:
             at = dict(zip(rest, outer))
@@ -311,7 +311,7 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     if is_dot and not stack:
         value = _dot(p, a, b, (ZERO, ZERO), dtype)
         return Thunk([rows, columns], dtype, lambda p, at: value)
-    made = p.temporary([*stack, rows, columns], dtype)
+    made = p.room_for(out.name, [*stack, rows, columns], dtype)
     with p.loops(stack) as at:
         place = _matrix_of(made, at)
         assert isinstance(place, StridedView)

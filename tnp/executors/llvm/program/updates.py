@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,14 +10,18 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.arrays import check_indices, element_index
+from tnp.executors.llvm.program.integers import Atom, Int, coefficient
 from tnp.executors.llvm.program.liveness import steps_of
-from tnp.executors.llvm.program.lowering import Program
+from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.numbers import as_dtype, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast
+from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast, sliced
 
 __all__ = ["own"]
+
+#: elements of an array from which on it pays to make it in parts
+LEAST = 64
 
 
 def own(p: Program, name: str, x: Array, is_needed: bool) -> StridedView:
@@ -54,9 +59,44 @@ def _fitted(p: Program, value: Any, target: StridedView) -> Array:
 @step("update")
 def _update(p: Program, b: BoundSymbol) -> None:
     proxy = b.args[0]
+    before = p.value(proxy)
+    if isinstance(before, Thunk) and math.prod(n.high for n in before.shape) >= LEAST:
+        _make_around(p, b, before)
+        return
     base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
     target = _target(p, b, base)
     p.keep_what_is_read(base.memory, proxy.name)
+    p.assign(target, _fitted(p, p.value(b.args[1]), target))
+    p.bind(b.output, base)
+
+
+def _make_around(p: Program, b: BoundSymbol, before: Thunk) -> None:
+    """An update of an array without memory: where it is overwritten it is not made."""
+    base = p.room_for(b.args[0].name, before.shape, before.dtype)
+    steps = [Atom(f"%step{d}") for d in range(len(base.shape))]
+    found = _target(p, b, base.like(ZERO, base.shape, [Int.of(a) for a in steps]))
+    begins = [coefficient(found.offset, a) for a in steps]
+    own = [[coefficient(Int.of(s), a) for s in found.strides] for a in steps]
+    if any(c is None for c in (*begins, *(c for row in own for c in row))):
+        raise Refused("an update through a view of other steps")
+    offset, strides = base.offset, [ZERO] * len(found.shape)
+    for begin, row, real in zip(begins, own, base.strides):
+        offset = offset + begin * real
+        strides = [s + c * real for s, c in zip(strides, row)]
+    is_box = [s == Int.of(a) for s, a in zip(map(Int.of, found.strides), steps)]
+    if len(found.shape) == len(base.shape) and all(is_box):
+        part: Array = before
+        rest: Array = base
+        for d, (begin, count) in enumerate(zip(begins, found.shape)):
+            end = begin + count
+            for first, last in ((ZERO, begin), (end, base.shape[d])):
+                if (last - first).known != 0:
+                    p.fill(sliced(rest, d, first, last - first, 1), sliced(part, d, first, last - first, 1))
+            rest, part = sliced(rest, d, begin, count, 1), sliced(part, d, begin, count, 1)
+    else:
+        p.fill(base, before)
+    target = base.like(offset, found.shape, strides)
+    p.keep_what_is_read(base.memory, b.args[0].name)
     p.assign(target, _fitted(p, p.value(b.args[1]), target))
     p.bind(b.output, base)
 

@@ -360,7 +360,7 @@ def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int
     round_ = rotation(p, arrays, dim, starts, shape)
     if round_ is not None:
         return round_
-    made = p.temporary(shape, out.dtype)
+    made = p.room_for(out.name, shape, out.dtype)
     for begin, a in zip(starts, arrays):
         part = sliced(made, dim, begin, a.shape[dim], 1)
         assert isinstance(part, StridedView)

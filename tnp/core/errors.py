@@ -10,7 +10,7 @@ import itertools
 import os
 import sys
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tnp.core.proxies import TensorProxy
@@ -28,6 +28,7 @@ __all__ = [
     "LosesStores",
     "NeedsConcreteSize",
     "NeedsEager",
+    "NeedsElements",
     "NeedsOpaque",
     "NeedsValue",
     "NoDeviceError",
@@ -251,6 +252,14 @@ class CountsReferences(NeedsEager):
 
 class NeedsConcreteSize(NeedsEager):
     """An operation does not support a size known only at run time."""
+
+
+class NeedsElements(NeedsConcreteSize):
+    """An operation supports the ``size``, which is known only at run time, if it is at least ``least``."""
+
+    def __init__(self, message: str, size: Any, least: Any) -> None:
+        super().__init__(message)
+        self.size, self.least = size, least
 
 
 class NeedsOpaque(NeedsEager):

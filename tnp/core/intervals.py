@@ -23,7 +23,17 @@ from tnp.core.context import current_trace
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
 
-__all__ = ["Linear", "bounds", "differ_by", "linear", "note_either", "note_result", "reduced", "slice_length"]
+__all__ = [
+    "Linear",
+    "bounds",
+    "differ_by",
+    "linear",
+    "note_either",
+    "note_least",
+    "note_result",
+    "reduced",
+    "slice_length",
+]
 
 #: terms of a form whose products are looked at
 MOST_TERMS = 4
@@ -180,6 +190,17 @@ def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> N
             result.low = None if low is None else low // divisor
             result.bound = None if high is None else high // divisor
             result.most = divisor, forms[0]
+
+
+def note_least(x: NumberProxy, least: int) -> bool:
+    """Notes that ``x`` is at least ``least``, if it is one number plus a constant. Gives whether it is."""
+    form = linear(x)
+    terms = list(form.terms.values())
+    if len(terms) != 1 or terms[0][1] != 1:
+        return False
+    number, low = terms[0][0], least - form.constant
+    number.low = low if number.low is None else max(low, number.low)
+    return True
 
 
 def note_either(result: NumberProxy, a: Any, b: Any) -> None:

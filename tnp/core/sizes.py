@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
 
 from tnp.core import intervals, symbols
 from tnp.core.context import state
-from tnp.core.errors import NeedsConcreteSize
+from tnp.core.errors import NeedsConcreteSize, NeedsElements
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Dim",
     "Shape",
+    "at_least",
     "bound",
     "bound_or_none",
     "broadcast",
@@ -82,6 +83,16 @@ def extents(shape: Sequence[Dim], operation: str) -> tuple[Any, ...]:
     if found is None:
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
     return found
+
+
+def at_least(n: Dim, least: Dim, operation: str) -> Dim:
+    """``n``, which is at least ``least`` where only the running program knows it. Raises :class:`NeedsElements` if that is not known."""
+    if type(n) is int or symbols.value_of(n) is not None:
+        return n
+    low = intervals.linear(n).plus(intervals.linear(least), -1).interval()[0]
+    if low is None or low < 0:
+        raise NeedsElements(f"{operation} needs sizes that are known before it runs, not {show((n,))}", n, least)
+    return n
 
 
 def is_never_empty(shape: Sequence[Dim]) -> bool:

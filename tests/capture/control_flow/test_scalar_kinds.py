@@ -274,3 +274,52 @@ def test_quotients_and_squares_run_again_eagerly_where_a_float_raises():
                     jitted(x, y)
             else:
                 assert_same(jitted(x, y), expected)
+
+
+def test_powers_run_again_eagerly_where_a_float_raises_or_is_complex():
+    def of_larger(x, p):
+        return [max(v, low) ** p for v in x for low in (-1.5, 0.0)]
+
+    def to_larger(x, p):
+        return p ** max(x[0], 0.25), max(x[0], -2.5) ** min(x[1], 1.5)
+
+    def outcome(f, x, p):
+        try:
+            with np.errstate(all="ignore"):
+                return f(x, p)
+        except (OverflowError, ZeroDivisionError) as error:
+            return str(error)
+
+    for f in (of_larger, to_larger):
+        jitted = tnp.jit(f)
+        for p in (0.5, 2.5, -1.0, 3.0):
+            for x in ([0.5, 2.0], [-2.0, 0.5], [0.0, 1e300], [np.nan, np.inf], [-np.inf, 0.1]):
+                ours, theirs = outcome(jitted, np.array(x), p), outcome(f, np.array(x), p)
+                assert_same(ours, theirs, rtol=1e-13)
+
+
+def test_loops_with_powers_of_either_kind_are_native():
+    def speed(p, q, g):
+        s = 0.5 * (p + q)
+        if s > 0.2:
+            if s < min(p, q):
+                s = (p / q) ** ((g - 1.0) / (2.0 * g))
+            else:
+                s = p * (1.0 + s) ** (1.0 / g) + max(0.0, s) ** 2
+        return s, p if s <= p else q * np.sqrt(1.0 + s)
+
+    def f(x, g):
+        out = np.zeros((x.shape[0], 2))
+        for i in range(x.shape[0] - 1):
+            out[i] = speed(max(x[i], 1e-3), max(x[i + 1], 1e-3), g)
+        return out
+
+    def h(x, k):
+        out = np.zeros(x.shape[0])
+        for i in range(x.shape[0]):
+            out[i] = k * max(x[i], 0.0)
+        return out
+
+    for function, other in ((f, 1.4), (h, 3)):
+        jitted = check(function, *(lambda n=n: (np.random.default_rng(n).random(n) - 0.3, other) for n in (20, 30)))
+        assert tnp.cache_info(jitted).misses <= 2 and "in parts" not in str(tnp.explain(jitted))

@@ -47,7 +47,6 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 from tnp.core.prims.control_flow import START_OVER
-from tnp.core.proxies import TensorProxy
 from tnp.core.trace import check_length
 
 __all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow", "check_own_iterators", "truth_of"]
@@ -410,9 +409,7 @@ def _demands(test: Any, wanted: bool) -> bool:
     """Goes on as if ``test`` had the truth that is ``wanted``, since the program raises where it has the other: the call runs eagerly then, and
     that raises. Gives whether it can."""
     tracer = active.current()
-    arrays = (p for p in tracer.inputs.proxies if isinstance(p, TensorProxy))
-    has_gradients = tracer.gradients is not None and any(p.lang.name == "torch" for p in arrays)
-    if tracer.differentiating or has_gradients or tracer.loses_no_stores or not tracer.inputs.prologue.may_catch:
+    if not tracer.may_start_over():
         return False
     condition = truth_of(test) if wanted else _not(test)
     tracer.expects_no_error()

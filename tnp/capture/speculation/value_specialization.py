@@ -21,8 +21,9 @@ from tnp.capture.libraries.numpy.errstate import is_setting
 from tnp.capture.speculation.lengths_of_slices import know_integers_of
 from tnp.capture.suspended import suspended
 from tnp.capture.tracing.traced_values import TracedNumber
-from tnp.core import prims, sizes
-from tnp.core.errors import NeedsValue, UserLocation, user_location
+from tnp.core import intervals, prims, sizes
+from tnp.core.errors import NeedsElements, NeedsValue, UserLocation, user_location
+from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow, map_bodies, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -129,6 +130,16 @@ class Specializer:
         self._places: Counter[str] = Counter()
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
+
+    def has_elements(self, needed: NeedsElements) -> bool:
+        """Goes on as if a size that only the running program knows were large enough; where it is not, the call runs eagerly. Gives whether
+        the trace can."""
+        tracer = self.tracer
+        if tracer.regions or not tracer.may_start_over() or not intervals.note_least(needed.size, needed.least):
+            return False
+        tracer.expects_no_error()
+        prims.assert_(prims.ge(needed.size, needed.least), START_OVER)
+        return True
 
     def value(self, proxy: Proxy, what: str) -> Any:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""

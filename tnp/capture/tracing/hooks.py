@@ -349,8 +349,11 @@ class Runtime(ControlFlow):
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
         if f is inspect.signature or f is inspect.getfullargspec:
             return signature_of(f, *args, **kwargs)
-        if args and is_array_of_class(args[0]) and getattr(f, "__objclass__", None) is np.ndarray:
-            return getattr(ArrayOfClass, f.__name__)(*args, **kwargs)
+        if args and getattr(f, "__objclass__", None) is np.ndarray:
+            if is_array_of_class(args[0]):
+                return getattr(ArrayOfClass, f.__name__)(*args, **kwargs)
+            if type(args[0]) is TracedArray and type(f) is types.MethodDescriptorType:
+                return self.call(attribute(args[0], f.__name__), *args[1:], **kwargs)
         check_on_trial(f)
         refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
@@ -591,10 +594,7 @@ def _hooked_builtin(x: Any) -> Any:
     """``x``, which a function is given to call: a builtin that means something else for traced values as what it means for them."""
     if x is None or type(x) not in (type, types.BuiltinFunctionType, types.FunctionType) or x not in BUILTINS:
         return x
-    call = active.current().runtime.call
-    return lambda *args: call(x, *args)
+    return functools.partial(active.current().runtime.call, x)
 
 
-_NUMPY_TYPES = frozenset(
-    (types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType)
-)
+_NUMPY_TYPES = frozenset({*map(type, (len, np.add, np.sum)), types.MethodWrapperType, types.WrapperDescriptorType})

@@ -28,6 +28,7 @@ __all__ = [
     "as_operands",
     "condition_of",
     "either",
+    "items_stored_in",
     "kinds_of_both",
     "larger_or_smaller",
     "operate",
@@ -40,6 +41,7 @@ Kinds = tuple[Any, type]
 _EXACT = 2**53
 _NUMBERS = (bool, int, float)
 _COMPARISONS = frozenset(languages.COMPARISONS)
+_ARITHMETIC = frozenset(("add", "sub", "mul"))
 
 
 class TracedEither:
@@ -265,8 +267,10 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
     types = [a.python_type if type(a) is TracedEither else _kinds_of(a)[1] for a in args]
     if method in _COMPARISONS and set(types) == {int} and all(_is_small_integer(a) for a in args):
         return True
+    # Beside a float, Python makes one of an integer as NumPy does, and compares it as it is.
+    rounds = float in types and method in _ARITHMETIC
     exact = all(
-        t is float or (t is int and (type(a) is TracedEither or _fits(a, (np.dtype(float), int))))
+        t is float or (t is int and (rounds or type(a) is TracedEither or _fits(a, (np.dtype(float), int))))
         for t, a in zip(types, args)
     )
     if not exact or any(type(a) is TracedEither and a.scalar.dtype != float for a in args):
@@ -277,20 +281,20 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
         return types == [float] and method in ("neg", "positive", "abs")
     if method == "div":
         return types[0] is float and type(args[1]) in (int, float) and args[1] != 0
-    return float in types and method in ("add", "sub", "mul")
+    return float in types and method in _ARITHMETIC
 
 
 def _is_mostly_alike(method: str, args: tuple[Any, ...]) -> bool:
     """Whether an operator gives the same value for both kinds, except where a float raises: for zero divisors, and for powers that are too
-    large."""
+    large; or where it gives a complex number, for powers of negative ones."""
     if not all(
         a.kinds == (np.float64, float) if type(a) is TracedEither else _kinds_of(a)[1] is float for a in args[:1]
     ):
         return False
-    if method == "pow":
-        return type(args[1]) is int and args[1] in (2, 3)
+    if method == "pow" and type(args[1]) is int:
+        return args[1] in (2, 3)
     is_float = type(args[-1]) is TracedEither and args[-1].kinds == (np.float64, float)
-    return method == "div" and (is_float or _kinds_of(args[-1])[1] is float)
+    return method in ("div", "pow") and (is_float or _kinds_of(args[-1])[1] is float)
 
 
 def _regular(method: str, a: Any, b: Any) -> Any:
@@ -301,8 +305,11 @@ def _regular(method: str, a: Any, b: Any) -> Any:
         b = b if type(b) is TracedArray else scalar_of(np.float64, b)
         b = tracer.call(prims.require, (b, b != 0, ZeroDivisionError, "float division by zero"), {})
         return tracer.operate(method, a, b)
+    a, b = (x if type(x) in (TracedArray, int) else scalar_of(np.float64, x) for x in (a, b))
     result = tracer.operate(method, a, b)
     is_regular = (abs(result) < np.inf) | ~(abs(a) < np.inf)
+    if type(b) is not int:  # the power of a negative number is NaN as a scalar
+        is_regular = is_regular | ~(abs(b) < np.inf)
     return tracer.call(prims.require, (result, is_regular, OverflowError, "Numerical result out of range"), {})
 
 
@@ -383,6 +390,15 @@ def as_items(x: Any) -> Any:
         made = [as_items(y) for y in x]
         return made if any(a is not b for a, b in zip(made, x)) else x
     return x.scalar if type(x) is TracedEither and x.scalar.dtype.name == _DEFAULT[x.python_type] else x
+
+
+def items_stored_in(a: TracedArray, x: Any) -> Any:
+    """A list or tuple that an assignment into ``a`` stores, with its values of either kind as what is stored of them."""
+    made = [
+        y.stored_in(a) if type(y) is TracedEither else items_stored_in(a, y) if type(y) in (list, tuple) else y
+        for y in x
+    ]
+    return type(x)(made) if any(p is not q for p, q in zip(made, x)) else x
 
 
 def _binary(method: str, reflected: bool) -> Callable[[Any, Any], Any]:

@@ -52,7 +52,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, languages, prims, sizes, symbols
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsElements, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
@@ -291,6 +291,8 @@ class Tracer:
         except NeedsConcreteSize as needed:
             if not library.may_settle_sizes(info):
                 raise
+            if isinstance(needed, NeedsElements) and self.specializer.has_elements(needed):
+                return self.call(symbol, args, kwargs)
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if may_raise and self.regions and any(map(_may_warn, self.trace.statements[start:])):
             self.may_lose_stores = True  # of what SciPy warns, it computes itself
@@ -448,6 +450,12 @@ class Tracer:
             if self.loses_no_stores:
                 raise NeedsEager("it may raise after an attribute or an item was assigned")
             self.may_lose_stores = True
+
+    def may_start_over(self) -> bool:
+        """Whether the call may run eagerly from its beginning where the program is not for its values."""
+        arrays = (p for p in self.inputs.proxies if isinstance(p, TensorProxy))
+        has_gradients = self.gradients is not None and any(p.lang.name == "torch" for p in arrays)
+        return not (self.differentiating or has_gradients) and self.may_expect_no_error()
 
     def may_expect_no_error(self) -> bool:
         """Whether the call may run again eagerly after an error that eager does not raise."""

@@ -72,4 +72,4 @@ def require(a: TensorProxy, condition: TensorProxy, error: type[Exception], mess
     class of warnings, it warns."""
     check_tensor(a, "require")
     check(condition.dtype.kind == "b", lambda: f"require takes a bool condition, not {condition.dtype}", TypeError)
-    return TensorProxy(like=a)
+    return TensorProxy(like=a, scalar=a.scalar)

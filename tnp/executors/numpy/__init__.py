@@ -182,6 +182,20 @@ def _is_of_known_size(*args: Any, **kwargs: Any) -> bool:
     return all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy)) and _on_cpu(*args, **kwargs)
 
 
+def _is_of_known_length(*args: Any, **kwargs: Any) -> bool:
+    """As :func:`_on_cpu`, and the sizes are known: otherwise a sort and a few elements of it take less time, in one program for all."""
+    return all(sizes.is_known(a.shape) for a in args[:2] if isinstance(a, TensorProxy)) and _on_cpu(*args, **kwargs)
+
+
+def _finds_places(
+    ar: Any, *asks: Any, axis: Any = None, equal_nan: Any = True, sorted: Any = True, **more: Any
+) -> bool:
+    """As :func:`_on_cpu`, and more is asked than which elements are distinct, or floats whose number only the run knows are: otherwise a
+    sort takes less time than NumPy's hash table."""
+    in_parts = isinstance(ar, TensorProxy) and (sizes.is_decided(ar.shape) or ar.dtype.kind in "iu")
+    return (any(asks) or any(more.values()) or not sorted or not in_parts) and _on_cpu(ar)
+
+
 def _takes_all(*args: Any, where: Any = True, ddof: Any = 0, **kwargs: Any) -> bool:
     """As :func:`_is_of_known_size`, and it is known how many elements are taken, and how many degrees of freedom off."""
     taken_off = (ddof, kwargs.get("correction"), *args[3:4])
@@ -192,8 +206,10 @@ def _takes_all(*args: Any, where: Any = True, ddof: Any = 0, **kwargs: Any) -> b
 #: functions that are better run as what they consist of, where this says so
 _IN_PARTS = {
     "matmul": _is_one_product_each,
+    "unique": _finds_places,
     **dict.fromkeys(("average", "mean", "std", "var"), _takes_all),
     **dict.fromkeys(("nanmean", "nanstd", "nanvar"), _is_of_known_size),
+    **dict.fromkeys(("corrcoef", "cov", "median", "percentile", "quantile"), _is_of_known_length),
 }
 #: functions that warn of what is in the data, which the program does itself
 _QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))

@@ -54,13 +54,28 @@ def last_element(ordered: TensorProxy) -> TensorProxy:
 
 def middle_mean(along: TensorProxy) -> TensorProxy:
     """The mean of the one or two elements in the middle of each line; NaN if the line holds one."""
-    (n,) = sizes.extents(along.shape[-1:], "a median")
     last = along.ndim - 1
+    length = sizes.at_least(along.shape[-1], 1, "a median")
+    if symbols.value_of(length) is None:
+        return _middle_at_run_time(prims.sort(along, last), clang.convert(length, dtypes.int64))
+    (n,) = sizes.extents((length,), "a median")
     ordered = prims.sort(along, last)
     before = n // 2 - (1 - symbols.fixed(n % 2))  # by whose parity it is known how many are in the middle
     middle = clang.slice_dim(ordered, max(before, 0), min(n // 2 + 1, n), dim=last)
     result = reductions.mean(middle, -1)
     if along.dtype.kind not in "fc" or n == 0:
+        return result
+    end = last_element(ordered)
+    return clang.where(clang.isnan(end), end, result)
+
+
+def _middle_at_run_time(ordered: TensorProxy, n: TensorProxy) -> TensorProxy:
+    """:func:`middle_mean` of sorted lines of ``n`` elements, which only the running program knows."""
+    dim = ordered.ndim - 1
+    low, high = (prims.take(ordered, clang.floor_divide(x, 2), dim) for x in (clang.sub(n, 1), n))
+    one, both = (reductions.mean(clang.stack(middle, dim), -1) for middle in ((low,), (low, high)))
+    result = clang.where(clang.eq(clang.remainder(n, 2), 1), one, both)
+    if ordered.dtype.kind not in "fc":
         return result
     end = last_element(ordered)
     return clang.where(clang.isnan(end), end, result)
@@ -168,13 +183,15 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
     """The quantiles of lines of ``a`` that hold no NaN, NaN for the others; ``q``'s dimensions come first."""
     along, dims = lines(a, axis)
     last = along.ndim - 1
-    (n,) = sizes.extents(along.shape[-1:], "a quantile")
-    by_arrays = type(n) is not int and method == "linear" and not q.is_exact
-    n = n if by_arrays else symbols.fixed(n)
-    if (n == 0 and along.numel != 0) or (n == 0 and sizes.product(along.shape[:-1]) != 0):
-        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
-    if n == 0:
-        raise NeedsOpaque("quantiles of nothing")
+    by_arrays = type(along.shape[-1]) is not int and method == "linear" and not q.is_exact
+    n: Any = sizes.at_least(along.shape[-1], 1, "a quantile") if by_arrays else along.shape[-1]
+    if not by_arrays or symbols.value_of(n) is not None:
+        (n,) = sizes.extents((n,), "a quantile")
+        n = n if by_arrays else symbols.fixed(n)
+        if (n == 0 and along.numel != 0) or (n == 0 and sizes.product(along.shape[:-1]) != 0):
+            raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+        if n == 0:
+            raise NeedsOpaque("quantiles of nothing")
     ordered = prims.sort(along, last)
     nan = clang.isnan(last_element(ordered)) if a.dtype.kind == "f" else None
 
@@ -205,8 +222,8 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
 
 
 def _at_place(ordered: TensorProxy, n: Any, q: float, wanted: DType) -> TensorProxy:
-    """The elements of sorted lines of ``n`` elements, a symbolic size, at ``(n - 1) * q``, which are computed when the program runs."""
-    last = clang.convert(symbols.number_of(n - 1), dtypes.int64)
+    """The elements of sorted lines of ``n`` elements, of no known number, at ``(n - 1) * q``, which are computed when the program runs."""
+    last = clang.sub(clang.convert(symbols.number_of(n), dtypes.int64), 1)
     place = clang.mul(clang.convert(last, dtypes.float64), q)
     before = clang.minimum(clang.convert(clang.floor(place), dtypes.int64), last)
     after = clang.minimum(clang.add(before, 1), last)

@@ -135,15 +135,16 @@ def sort_complex(a: Any) -> TensorProxy:
 class _Uniques:
     """The distinct elements of a 1-d array in order: where each first stands among the sorted elements.
 
-    ``index``, ``inverse`` and ``counts`` are as of np.unique.
+    ``index``, ``inverse`` and ``counts`` are as of np.unique. The first two are there if ``has_places``.
     """
 
-    def __init__(self, flat: TensorProxy, equal_nan: bool) -> None:
+    def __init__(self, flat: TensorProxy, equal_nan: bool, *, has_places: bool = False) -> None:
         self.flat = flat
         n = symbols.extent(flat.shape[0]) if symbols.is_symbol(flat.shape[0]) else flat.shape[0]
         self.length = flat.shape[0]
-        self.order = prims.argsort(flat, 0, stable=True)
-        self.ordered = prims.take(flat, self.order, 0)
+        if has_places:
+            self.order = prims.argsort(flat, 0, stable=True)
+        self.ordered = prims.take(flat, self.order, 0) if has_places else prims.sort(flat, 0)
         if isinstance(n, NumberProxy):  # known only when the program runs, maybe 0
             at = prims.iota(n, device=flat.device, dtype=dtypes.int64)
             left = prims.take(self.ordered, clang.maximum(clang.sub(at, 1), 0), 0)
@@ -200,7 +201,7 @@ def unique(
     a = as_array(ar)
     if axis is not None:
         raise NeedsEager("np.unique along an axis is not compiled")
-    found = _Uniques(flattened(a), equal_nan)
+    found = _Uniques(flattened(a), equal_nan, has_places=return_index or return_inverse)
     wanted = [found.values]
     if return_index:
         wanted.append(found.index)
@@ -217,7 +218,8 @@ def _unique_variant(name: str) -> None:
     def variant(x: Any, /) -> Any:
         kind: Any = type(function(np.zeros(1)))  # not before it is called: NumPy loads its masked arrays for it
         a = as_array(x)
-        found = _Uniques(flattened(a), equal_nan=False)
+        has_places = kind is not np.ndarray and bool({"indices", "inverse_indices"} & set(kind._fields))
+        found = _Uniques(flattened(a), equal_nan=False, has_places=has_places)
         if kind is np.ndarray:
             return found.values
         parts = {

@@ -132,11 +132,13 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     if rows[0].shape[0] == 0:
         raise NeedsOpaque("the covariance of nothing is not compiled")
     joined = clang.concatenate(rows, 0) if len(rows) > 1 else rows[0]
-    count = joined.shape[1]
     taken = (0 if bias else 1) if ddof is None else integer_or_eager(ddof)
+    count = sizes.at_least(joined.shape[1], taken + 1, "a covariance")
     centered = clang.sub(*clang.broadcast(joined, reductions.mean(joined, 1, keepdims=True)))
     mirrored = clang.conj(centered) if work.kind == "c" else centered
     products = prims.matmul(centered, clang.matrix_transpose(mirrored))
+    if symbols.value_of(count) is None:
+        return clang.mul(products, clang.div(1, clang.sub(count, taken)))
     (known,) = sizes.extents((count,), "a covariance")
     # Without degrees of freedom left NumPy warns.
     check(known > taken, lambda: "the covariance of too little is not compiled", NeedsOpaque)
@@ -144,7 +146,7 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     return clang.mul(products, 1 / freedom if isinstance(freedom, int) else clang.div(1, freedom))
 
 
-@npsymbol(returns="array", row_major=False)
+@npsymbol(returns="array", row_major=False, tags=(OpTags.BETTER_OPENED,))
 def cov(
     m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
@@ -156,7 +158,7 @@ def cov(
     return clang.squeeze(matrix, [d for d in (0, 1) if matrix.shape[d] == 1])
 
 
-@npsymbol(row_major=False)
+@npsymbol(row_major=False, tags=(OpTags.BETTER_OPENED,))
 def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) -> TensorProxy:
     """The correlation coefficients of variables that are rows (columns without ``rowvar``); a scalar for one."""
     matrix = _covariance(x, y, rowvar, False, None, dtype)

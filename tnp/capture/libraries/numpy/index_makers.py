@@ -1,4 +1,4 @@
-"""``np.r_``, ``np.c_``, ``np.mgrid`` and their like: objects that a subscript makes arrays."""
+"""``np.r_``, ``np.c_``, ``np.mgrid`` and their like: objects that a subscript makes arrays. ``np.s_`` gives the subscript itself."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from tnp.lang import numpy as lnp
 
 __all__ = ["is_index_maker", "made_by"]
 
-_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
+_GIVES_SUBSCRIPT = type(np.s_)
+_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid, np.s_)))
 
 
 def is_index_maker(x: Any) -> bool:
-    """Whether ``x`` makes arrays of its subscripts."""
+    """Whether ``x`` makes arrays of its subscripts, or gives them."""
     return type(x) in _INDEX_MAKERS
 
 
 def made_by(owner: Any, key: Any) -> Any:
     """``owner[key]`` for an index maker, such as ``np.r_``."""
+    if type(owner) is _GIVES_SUBSCRIPT:
+        return owner[key]
     if isinstance(key, str):
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
     key = _known(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,13 +73,16 @@ LONG_UNEVEN, VARYING_UNEVEN = 32, 16
 
 def lift_long_list(inputs: Inputs, value: list[Any], source: Source) -> RowList | NumberList | UnevenList | None:
     """A list of arrays, numbers or scalars of one kind, which is long or whose length has varied, as one array; ``None``
-    for any other list."""
-    if not value or not is_of_call(source.description):
+    for any other list. Of the lists of an object, those of numbers whose length has varied."""
+    of_call = is_of_call(source.description)
+    if not value or not (of_call or source.description.startswith("argument ")):
         return None
-    if isinstance(value[0], np.ndarray):
-        rows = _lift_rows(inputs, value, source)
-        return _lift_uneven(inputs, value, source) if rows is None else rows
-    return _lift_numbers(inputs, value, source) if type(value[0]) in (float, int, np.float64) else None
+    if type(value[0]) in (float, int, np.float64):
+        return _lift_numbers(inputs, value, source, LONG if of_call else sys.maxsize)
+    if not of_call or not isinstance(value[0], np.ndarray):
+        return None
+    rows = _lift_rows(inputs, value, source)
+    return _lift_uneven(inputs, value, source) if rows is None else rows
 
 
 def _lift_rows(inputs: Inputs, value: list[Any], source: Source) -> RowList | None:
@@ -116,12 +120,12 @@ def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList
     return UnevenList(name, *traced, source, both)
 
 
-def _lift_numbers(inputs: Inputs, value: list[Any], source: Source) -> NumberList | None:
+def _lift_numbers(inputs: Inputs, value: list[Any], source: Source, long: int) -> NumberList | None:
     varying, name = inputs.prologue.varying, f"the numbers of {source.description}"
     are_scalars = type(value[0]) is np.float64
     read = scalars_of if are_scalars else numbers_of
     numbers = None if varying.is_specialized(name) else read(value)
-    if numbers is None or (0 not in varying.symbols(name, numbers, True) and len(value) < LONG):
+    if numbers is None or (0 not in varying.symbols(name, numbers, True) and len(value) < long):
         return None
     return NumberList(name, _lift_made(inputs, read, numbers, source, name), are_scalars=are_scalars)
 

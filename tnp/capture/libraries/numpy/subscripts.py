@@ -9,7 +9,7 @@ import numpy as np
 from tnp.capture.libraries.base import Library
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_shadow
-from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.scalar_kind import TracedEither, items_stored_in
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, is_fitting_mask
 from tnp.core import clang, intervals, languages, prims, symbols
 from tnp.core.dtypes import DType
@@ -50,6 +50,8 @@ class Subscripts(Library):
             raise NeedsEager(f"it stores a {type(value).__name__} into an array")
         if type(value) is TracedEither:
             value = value.stored_in(a)
+        elif type(value) in (list, tuple):
+            value = items_stored_in(a, value)
         if _selects_all(a, key):
             if type(key) is tuple and not a.shape_:
                 _check_is_one(a, value)

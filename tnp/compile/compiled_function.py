@@ -310,13 +310,13 @@ class Jitted(EagerCalls, functools.partial[Any]):
         is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
-            set_runs(form, entries)
+            set_runs(form, entries, self._follow_choices)
             if is_switched:
                 form.runs = ()
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
         self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
         if self._dispatcher is not None:
-            turns = ways[0].turns(self.__tnp_function__) if ways else None
+            turns = self._eager_turns(forms[0], ways) if ways else None
             self.dispatch.take(turns)
             if turns is None:
                 self._call_by(self._dispatcher)

@@ -22,6 +22,7 @@ from tnp.compile.faster_way import (
 )
 from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
+from tnp.compile.turns import Turns
 from tnp.core import check
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
@@ -90,6 +91,7 @@ class EagerCalls:
         entry_for: Callable[..., CacheEntry | None]
         invalidate: Callable[[str], None]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
+        _bound: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...]]
         _specialisations: int
         _strict: bool
         lock: Any
@@ -326,6 +328,25 @@ class EagerCalls:
         with KEEPING:
             self._set_entries(self._entries)
 
+    def _eager_turns(self, form: CallSignature, ways: Sequence[FasterWay]) -> Turns:
+        """Calls that run eagerly in all of these ways. Those that come to a program that was left out are told apart by their time."""
+
+        def is_other(args: Any, kwargs: Any) -> bool:
+            try:
+                values = self._bound(args, kwargs)
+                entry = next(
+                    (e for e in self._entries if e.form is form and e.prologue.first_failure(values) is None), None
+                )
+            except Exception:  # the call has written to what guards read
+                return False
+            if entry is None or not form.left_out.has(entry.way):
+                return False
+            form.left_out.forget()
+            self._follow_choices()
+            return True
+
+        return ways[0].turns(self.__tnp_function__, limit=max(w.limit for w in ways), is_other=is_other)
+
     def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
         is_asked_for = (
@@ -365,7 +386,10 @@ class EagerCalls:
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""
         run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
-        return CacheEntry(form, prologue, run, eager_reason=text)
+        entry = CacheEntry(form, prologue, run, eager_reason=text)
+        if type(self.__tnp_function__) in _FUNCTIONS and self.runs_eagerly and not self._strict:
+            entry.way = self._guarded_way(entry, lambda: None, lambda: TOO_LONG)  # whether the guards cost much
+        return entry
 
     def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
         if self._is_part and warning is EagerFallbackWarning:

@@ -1,9 +1,12 @@
 """Lists of arrays of one kind that differ in length from call to call: loops over them, and functions of them, are one program."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import tnp
+from tnp.capture import driver
 from tnp.compile.compiled_function import Jitted
 from tnp.testing import assert_same
 
@@ -245,3 +248,32 @@ def test_rows_are_read_as_the_rows_before_were(monkeypatch):
         assert jitted(mine) == neighbours(theirs)
         assert mine == theirs
     assert len(traced) <= 3
+
+
+def life(board):
+    """A generation of the game of life on a list of lists, in place."""
+    counts = [[0] * len(row) for row in board]
+    for x in range(1, len(board) - 1):
+        for y in range(1, len(board[0]) - 1):
+            counts[x][y] = sum(board[x + i][y + j] for i in (-1, 0, 1) for j in (-1, 0, 1)) - board[x][y]
+    for x in range(1, len(board) - 1):
+        for y in range(1, len(board[0]) - 1):
+            if board[x][y] == 1 and (counts[x][y] < 2 or counts[x][y] > 3):
+                board[x][y] = 0
+            elif board[x][y] == 0 and counts[x][y] == 3:
+                board[x][y] = 1
+    return board
+
+
+def test_integers_that_conditions_need_are_learned_together(monkeypatch):
+    """Each of the traces learned some of the integers in a list."""
+    traced = []
+    trace_it = driver._capture_trace
+    monkeypatch.setattr(driver, "_capture_trace", lambda *args: (traced.append(1), trace_it(*args))[1])
+    jitted = tnp.jit(life)
+    for n in (5, 7, 8):
+        board = np.random.default_rng(n).integers(0, 2, (n, n)).tolist()
+        mine = copy.deepcopy(board)
+        traced.clear()
+        assert jitted(mine) == life(board) == mine
+        assert len(traced) < 16

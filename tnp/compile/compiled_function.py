@@ -28,7 +28,7 @@ from tnp.compile.call_signature import binder, check_compilable, name_of, signat
 from tnp.compile.checked_values import check_values
 from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
 from tnp.compile.driver import Compiled, capture, compile_captured
-from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
+from tnp.compile.eager_calls import KEEPING, EagerCalls, eager_turns, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.faults import (
@@ -316,7 +316,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
         self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
         if self._dispatcher is not None:
-            turns = self._eager_turns(forms[0], ways) if ways else None
+            turns = eager_turns(self, forms[0], ways) if ways else None
             self.dispatch.take(turns)
             if turns is None:
                 self._call_by(self._dispatcher)

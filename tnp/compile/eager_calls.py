@@ -42,11 +42,12 @@ from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
+    from tnp.compile.compiled_function import Jitted
     from tnp.compile.dispatch import Dispatch
     from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
+__all__ = ["KEEPING", "EagerCalls", "eager_turns", "recompile_limit"]
 
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
@@ -64,6 +65,25 @@ _FUNCTIONS = (types.FunctionType, types.MethodType)
 
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
+
+
+def eager_turns(jitted: Jitted, form: CallSignature, ways: Sequence[FasterWay]) -> Turns:
+    """Calls that run eagerly in all of these ways. Those that come to a program that was left out are told apart by their time."""
+
+    def is_other(args: Any, kwargs: Any) -> bool:
+        try:
+            values = jitted._bound(args, kwargs)
+            entries = (e for e in jitted._entries if e.form is form)
+            entry = next((e for e in entries if e.prologue.first_failure(values) is None), None)
+        except Exception:  # the call has written to what guards read
+            return False
+        if entry is None or not form.left_out.has(entry.way):
+            return False
+        form.left_out.forget()
+        jitted._follow_choices()
+        return True
+
+    return ways[0].turns(jitted.__tnp_function__, limit=max(w.limit for w in ways), is_other=is_other)
 
 
 def recompile_limit() -> int:
@@ -91,7 +111,6 @@ class EagerCalls:
         entry_for: Callable[..., CacheEntry | None]
         invalidate: Callable[[str], None]
         _set_entries: Callable[[tuple[CacheEntry, ...]], None]
-        _bound: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...]]
         _specialisations: int
         _strict: bool
         lock: Any
@@ -327,25 +346,6 @@ class EagerCalls:
         """Lets calls run in the ways that are chosen by now."""
         with KEEPING:
             self._set_entries(self._entries)
-
-    def _eager_turns(self, form: CallSignature, ways: Sequence[FasterWay]) -> Turns:
-        """Calls that run eagerly in all of these ways. Those that come to a program that was left out are told apart by their time."""
-
-        def is_other(args: Any, kwargs: Any) -> bool:
-            try:
-                values = self._bound(args, kwargs)
-                entry = next(
-                    (e for e in self._entries if e.form is form and e.prologue.first_failure(values) is None), None
-                )
-            except Exception:  # the call has written to what guards read
-                return False
-            if entry is None or not form.left_out.has(entry.way):
-                return False
-            form.left_out.forget()
-            self._follow_choices()
-            return True
-
-        return ways[0].turns(self.__tnp_function__, limit=max(w.limit for w in ways), is_other=is_other)
 
     def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""

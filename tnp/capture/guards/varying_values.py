@@ -12,6 +12,7 @@ import functools
 import sys
 import types
 import weakref
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -39,6 +40,8 @@ KEYS = 4
 LARGE = 100
 #: what Python reads of a dict or a table that has as many items, if the program may not, does not make each item an input
 LARGER = 1000
+#: after so many traces, each of which learned integers in the same argument, all integers in it are known
+TRACES = 4
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
 #: by the ``id`` of an array: it, and its dimensions that were marked
@@ -121,9 +124,7 @@ class KnowsIntegers(TracesAgain):
         self.numbers = numbers
 
     def teach(self, varying: VaryingValues) -> bool:
-        known = len(varying.known_integers)
-        varying.known_integers.update(self.numbers)
-        return len(varying.known_integers) > known
+        return varying.know_integers(self.numbers)
 
 
 class CountsItems(TracesAgain):
@@ -164,6 +165,8 @@ class VaryingValues:
         self.has_lengths = False
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
+        #: how many traces learned integers in an argument, by its description
+        self._learned: Counter[str] = Counter()
         #: whether tracing knows which values are ``None``, and whether this trace has a value that may be
         self.knows_none = False
         self.has_optionals = False
@@ -210,14 +213,23 @@ class VaryingValues:
         differs = self._first.get((int, number), value) != value
         return self._may_vary((int, number), value, differs, self.is_on, self.at_once)
 
+    def know_integers(self, numbers: Collection[str]) -> bool:
+        """Has the next trace know these integers, and those around them if many are asked for. Returns whether there are others than before."""
+        known = len(self.known_integers)
+        self.known_integers.update(numbers)
+        found = len(self.known_integers) > known
+        if found:
+            self._learned.update({number.partition("[")[0] for number in numbers if container_of(number)})
+        return found
+
     def is_known(self, number: str) -> bool:
         """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
-        return number in self.known_integers
+        return number in self.known_integers or self._learned[number.partition("[")[0]] >= TRACES
 
     def is_one_of_few(self, number: str, value: float) -> bool:
         """Whether the value of a scalar of NumPy's, which is called ``number``, is known while the present trace is made: it decides a length,
         and had few other values; notes its value."""
-        return number in self.known_integers and not self.has_many_contents(number, value)
+        return self.is_known(number) and not self.has_many_contents(number, value)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its

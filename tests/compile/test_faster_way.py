@@ -545,3 +545,25 @@ def test_guards_before_calls_that_cannot_be_compiled_are_timed_as_well(monkeypat
     misses = tnp.cache_info(jitted).misses
     assert jitted(np.ones((2, 2), np.float32)) == 4
     assert tnp.cache_info(jitted).misses == misses
+
+
+def test_a_call_that_takes_somewhat_longer_may_be_of_a_program_that_was_left_out(clock):
+    asked = []
+
+    def is_other(args, kwargs):
+        asked.append(args)
+        return args == (2.5,)
+
+    way, _ = a_way_of_short_calls(clock, 2e-4, 1e-4, [])
+    for _ in range(60):
+        way(1)
+    assert way.is_eager
+    turns = way.turns(way._eagerly, is_other=is_other)
+    run = turns.call or (lambda *values: next(turns.ways)(*values))
+    for size in (1, 2, 2.5, 10):
+        for _ in range(WATCHED * 2 * faster_way.SUSPECTED):
+            run(size)
+            if size != 10 and not way.is_eager:
+                pytest.fail("such calls are no reason to compile")
+    assert (1,) not in asked and asked.count((2,)) == faster_way.SUSPECTED and (2.5,) not in asked
+    assert asked.count((10,)) >= faster_way.SLOW and not way.is_eager

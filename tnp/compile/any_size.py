@@ -239,9 +239,10 @@ class HotSizes:
                 if not pays or self._made >= MOST:
                     self._stop()
                 kept = dataclasses.replace(entry, run=made.run) if pays else None
-                self.jitted.replace(entry, kept)
                 if kept is not None:
+                    kept.way = self.jitted.way_of_short_calls(kept)  # its guards may take longer than it saves
                     self._own[sizes] = kept
+                self.jitted.replace(entry, kept)
             return result
 
         return run

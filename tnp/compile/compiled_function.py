@@ -391,7 +391,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
                 self._around.note(dict.fromkeys(self._places, "it takes less than a call of a program"))
             entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
             entry.checks_values = checks_values
-            entry.way = None if evaluator.steps else self._way_of_short_calls(entry)
+            entry.way = None if evaluator.steps else self.way_of_short_calls(entry)
         except RaisedWhenAsked as reason:
             caught = reason if reason.may_be_caught else None
             return self._once_eagerly(form, prologue, reason.error, caught, keeps=False)  # it depends on values

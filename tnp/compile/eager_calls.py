@@ -347,7 +347,7 @@ class EagerCalls:
         with KEEPING:
             self._set_entries(self._entries)
 
-    def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
+    def way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
         is_asked_for = (
             self._strict or self._cudagraphs or (self._executors.listed, self._executors.always) != (None, None)

@@ -57,6 +57,8 @@ SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 #: one of so many eager calls is timed; after one that took longer, the next
 WATCHED = 8
+#: eager calls that took half as long as one of other arguments, and for which guards are asked
+SUSPECTED = 16
 #: timed calls in a row that run eagerly behind guards, after which the programs that no call came to meanwhile need none
 ALONE = 4
 
@@ -147,20 +149,26 @@ class FasterWay:
     ) -> Turns:  # fmt: skip
         """Calls of ``function``. One of :data:`WATCHED` is timed; after a slow one, each. A call is slow from ``limit`` seconds on, or what
         is known of this way alone. ``noted()`` is called after a timed call that is not slow. ``is_other(args, kwargs)`` says of a slow
-        one whether it is not of this way: then it sees to such calls itself."""
+        one, and of some that took half as long, whether it is not of this way: then it sees to such calls itself."""
         limit, clock = max(limit, self._limit), time.perf_counter
+        suspected = 0 if is_other is None else SUSPECTED
 
         def watched(*args: Any, **kwargs: Any) -> Any:
+            nonlocal suspected
             start = clock()
             try:
                 result = function(*args, **kwargs)
             except Exception as raised:
                 hide_own_frames(raised)
                 raise
-            if clock() - start >= limit:
-                if is_other is None or not is_other(args, kwargs):
-                    turns.time_every(1)
-                    self._was_slow()
+            took = clock() - start
+            if is_other is not None and (took >= limit or (suspected and 2 * took >= limit)):
+                suspected -= took < limit
+                if is_other(args, kwargs):
+                    return result
+            if took >= limit:
+                turns.time_every(1)
+                self._was_slow()
             elif self._slow:
                 turns.time_every(WATCHED)
                 self._slow = 0

@@ -265,11 +265,17 @@ def life(board):
     return board
 
 
-def test_integers_that_conditions_need_are_learned_together(monkeypatch):
-    """Each of the traces learned some of the integers in a list."""
-    traced = []
+@pytest.fixture
+def traced(monkeypatch):
+    """Has an item for each trace that is begun."""
+    begun = []
     trace_it = driver._capture_trace
-    monkeypatch.setattr(driver, "_capture_trace", lambda *args: (traced.append(1), trace_it(*args))[1])
+    monkeypatch.setattr(driver, "_capture_trace", lambda *args: (begun.append(1), trace_it(*args))[1])
+    return begun
+
+
+def test_integers_that_conditions_need_are_learned_together(traced):
+    """Each of the traces learned some of the integers in a list."""
     jitted = tnp.jit(life)
     for n in (5, 7, 8):
         board = np.random.default_rng(n).integers(0, 2, (n, n)).tolist()
@@ -277,3 +283,28 @@ def test_integers_that_conditions_need_are_learned_together(monkeypatch):
         traced.clear()
         assert jitted(mine) == life(board) == mine
         assert len(traced) < 16
+
+
+class Path:
+    def __init__(self, turns, lengths):
+        self.turns, self.lengths = turns, lengths
+
+
+def winding(paths):
+    total = 0.0
+    for path in paths:
+        for turn, length in zip(path.turns, path.lengths):
+            total += np.sin(length) if turn == "left" else -length if turn == "right" else 0.0
+    return total
+
+
+def test_texts_in_objects_of_a_list_are_learned_together(traced):
+    """There was a trace for each of them."""
+    jitted = tnp.jit(winding)
+    rng = np.random.default_rng(0)
+    for n in (6, 6, 6, 7):
+        turns = rng.choice(["left", "right", "straight"], (n, 3)).tolist()
+        paths = [Path(t, list(rng.random(3))) for t in turns]
+        traced.clear()
+        assert_same(jitted(paths), winding(paths))
+        assert len(traced) < 12

@@ -9,6 +9,7 @@ code. What a program specializes on all the same is guarded again.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import types
 import weakref
@@ -30,6 +31,7 @@ __all__ = [
     "container_of",
     "is_of_call",
     "mark_dynamic",
+    "without_positions",
 ]
 
 #: an array of objects or strings that came with so many contents is Python's to read
@@ -44,6 +46,7 @@ LARGER = 1000
 TRACES = 4
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
+_POSITION = re.compile(r"\[\d+\]")
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
 
@@ -64,6 +67,11 @@ def holds_more(found: Any, most: int) -> bool:
 def container_of(description: str) -> str:
     """The description of an item's container; an empty string if ``description`` is not that of an item."""
     return description.rpartition("[")[0] if description.endswith("]") else ""
+
+
+def without_positions(description: str) -> str:
+    """The description of an item, and of its like in the lists around it: ``argument paths[].modes[]``."""
+    return _POSITION.sub("[]", description)
 
 
 def is_of_call(name: str) -> bool:
@@ -184,8 +192,9 @@ class VaryingValues:
         self._contents: dict[str, set[Any]] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
-        #: containers whose items programs read: their other items are specialized, too
+        #: containers whose items programs read: their other items are specialized, too; and what they read of many items of lists
         self._read: set[str] = set()
+        self._read_of_all: set[str] = set()
 
     def may_have_some(self) -> bool:
         """Whether a first trace may have symbols."""
@@ -316,11 +325,17 @@ class VaryingValues:
 
     def is_specialized(self, name: str) -> bool:
         """Whether a whole value is taken for one that does not vary."""
-        return (name, None) in self._known or container_of(name) in self._read
+        if (name, None) in self._known or container_of(name) in self._read:
+            return True
+        return bool(self._read_of_all) and without_positions(name) in self._read_of_all
 
     def reads_items_of(self, container: str) -> None:
         """Takes all items of a container for ones that do not vary, also those that it gets in later calls."""
         self._read.add(container)
+
+    def reads_of_all(self, description: str) -> None:
+        """The same for what is at the same place of other items of the lists around it."""
+        self._read_of_all.add(without_positions(description))
 
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""

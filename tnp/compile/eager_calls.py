@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["KEEPING", "EagerCalls", "eager_turns", "recompile_limit"]
+__all__ = ["KEEPING", "EagerCalls", "eager_turns", "has_too_many", "recompile_limit"]
 
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
@@ -59,6 +59,8 @@ MOST_NESTED = 4
 #: a span with so many programs is left to Python if each ran fewer than so many times; with so many, it always is, since a call
 #: tries the guards of all programs
 SPAN_LIMIT, HITS_OF_A_PROGRAM, MOST_OF_A_SPAN = 12, 3, 24
+#: the first of these where they took so many seconds to compile
+LONG_SPAN_LIMIT, SECONDS_OF_A_SPAN = 4, 0.8
 
 #: what is called is a function, not a module
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -84,6 +86,13 @@ def eager_turns(jitted: Jitted, form: CallSignature, ways: Sequence[FasterWay]) 
         return True
 
     return ways[0].turns(jitted.__tnp_function__, limit=max(w.limit for w in ways), is_other=is_other)
+
+
+def has_too_many(form: CallSignature, entries: Sequence[CacheEntry], hits: int) -> bool:
+    """Whether a span, programs of which ran ``hits`` times, was compiled so often that Python is to run it."""
+    seconds = sum(e.seconds for e in entries if e.form is form)
+    most = SPAN_LIMIT if seconds < SECONDS_OF_A_SPAN else LONG_SPAN_LIMIT
+    return form.traced >= MOST_OF_A_SPAN or (form.traced >= most and hits < HITS_OF_A_PROGRAM * form.traced)
 
 
 def recompile_limit() -> int:
@@ -139,8 +148,7 @@ class EagerCalls:
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
-        has_many = form.traced >= SPAN_LIMIT and self.dispatch.hits < HITS_OF_A_PROGRAM * form.traced
-        if self._around is not None and (has_many or form.traced >= MOST_OF_A_SPAN):
+        if self._around is not None and has_too_many(form, self._entries, self.dispatch.hits):
             self._around.note(
                 dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
             )

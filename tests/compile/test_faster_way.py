@@ -567,3 +567,20 @@ def test_a_call_that_takes_somewhat_longer_may_be_of_a_program_that_was_left_out
                 pytest.fail("such calls are no reason to compile")
     assert (1,) not in asked and asked.count((2,)) == faster_way.SUSPECTED and (2.5,) not in asked
     assert asked.count((10,)) >= faster_way.SLOW and not way.is_eager
+
+
+def test_guards_before_eager_calls_are_compiled_once(clock):
+    calls, compiled, noted = [], [], []
+    way, _ = a_way_of_short_calls(clock, 2e-5, 1e-5, calls)
+    way._behind_guards = lambda f: compiled.append(f) or f
+    for _ in range(60):
+        way(1)
+    before = len(compiled)
+    for k in range(3):
+        run = way.beside_others(noted=lambda k=k: noted.append(k))
+        for _ in range(WATCHED + 1):
+            assert run(1) == "eager"
+    assert len(compiled) == before + 1 and set(noted) == {0, 1, 2}
+    way.beside_others()(1)
+    way._start_over()
+    assert way.beside_others() is way

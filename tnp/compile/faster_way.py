@@ -286,6 +286,9 @@ class GuardedWay(FasterWay):
     ) -> None:  # fmt: skip
         self._behind_guards, self._limit_of, self._better = behind_guards, too_long, has_better
         self._check: Callable[..., Any] | None = None
+        #: eager calls behind guards, which take long to compile, and what is called after some of them
+        self._guarded: Callable[..., Any] | None = None
+        self._noted: Callable[[], None] | None = None
         #: calls that came when none was timed any longer
         self._woken = 0
         super().__init__(compiled, eagerly, state, chosen=chosen)
@@ -312,11 +315,22 @@ class GuardedWay(FasterWay):
 
     def beside_others(self, noted: Callable[[], None] | None = None) -> Callable[..., Any]:
         """What runs calls while other calls of the function run compiled. ``noted()`` is called after some that run eagerly."""
+        self._noted = noted
         if self.is_eager:
-            return self._behind_guards(self.direct(noted=noted))
+            if self._guarded is None:
+                self._guarded = self._behind_guards(self.direct(noted=self._note))
+            return self._guarded
         if self._left >= 0 or self._state() is not None:
             return self
         return self._compiled if noted is None or self.is_measured else self._waking()
+
+    def _note(self) -> None:
+        if self._noted is not None:
+            self._noted()
+
+    def _start_over(self) -> None:
+        self._guarded = None
+        super()._start_over()
 
     def _waking(self) -> Callable[..., Any]:
         """Runs calls, none of which came until now, compiled. They are timed again once some have come."""

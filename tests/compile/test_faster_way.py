@@ -10,7 +10,7 @@ import tnp
 from tnp.capture.guards.prologue import MISS
 from tnp.compile import faster_way
 from tnp.compile.cache_entry import eager_ways
-from tnp.compile.faster_way import WATCHED, FasterWay, FasterWayOfAModule, GuardedWay
+from tnp.compile.faster_way import ALONE, WATCHED, FasterWay, FasterWayOfAModule, GuardedWay, LeftOut
 from tnp.testing import assert_same
 
 
@@ -404,7 +404,7 @@ def test_an_error_of_a_call_that_ran_eagerly_is_its_own(monkeypatch):
 
 
 #: what calls of one form have
-FORM = SimpleNamespace(last_resort=None)
+FORM = SimpleNamespace(last_resort=None, left_out=LeftOut())
 
 
 def test_a_program_for_one_size_that_few_calls_come_to_keeps_no_guards_alive():
@@ -437,3 +437,150 @@ def test_a_way_that_too_few_calls_come_to_is_not_measured(clock):
     for _ in range(faster_way.WARM + faster_way.MISSES):
         way(0)
     assert not way.is_eager and not way.is_measured and calls[-1] == "chosen"
+
+
+class ClockThatSteps:
+    """Time that passes whenever somebody looks."""
+
+    now = step = 0.0
+
+    def perf_counter(self):
+        self.now += self.step
+        return self.now
+
+
+def test_programs_that_no_call_comes_to_any_longer_keep_no_guards_alive(monkeypatch):
+    """Calls of theirs that take longer are found by that."""
+    clock = ClockThatSteps()
+    monkeypatch.setenv("TNP_CHECK", "0")
+    monkeypatch.setattr(faster_way, "time", clock)
+
+    def timed(self, *values):
+        self._limit = 1.0
+        return eager_takes_less_time(self, *values)
+
+    monkeypatch.setattr(GuardedWay, "_timed", timed)
+
+    def f(x):
+        return np.sin(x) * 2
+
+    def misses_of(*args):
+        before = tnp.cache_info(jitted).misses
+        np.testing.assert_allclose(jitted(*args), f(*args), rtol=1e-6)
+        return tnp.cache_info(jitted).misses - before
+
+    jitted = tnp.jit(f)
+    often, seldom = np.ones(2), np.ones((2, 2), np.float32)
+    assert misses_of(seldom) == misses_of(often) == 1
+    assert misses_of(1.5) == 1  # guards are asked
+    for _ in range(faster_way.WARM + WATCHED * (ALONE + 1)):
+        jitted(often)
+    assert misses_of([2.5, 3.5]) == 0
+    for _ in range(WATCHED):
+        jitted(seldom)
+    assert misses_of([2.5, 3.5]) == 0
+    for _ in range(WATCHED):  # one of which is timed
+        clock.step = 10.0
+        jitted(seldom), jitted(seldom)
+        clock.step = 0.0
+        if misses_of([2.5, 3.5]):
+            break
+    else:
+        pytest.fail("no guard is asked")
+    for _ in range(WATCHED * 2 * (ALONE + 1)):
+        jitted(often)
+        jitted(seldom)
+    assert misses_of([2.5]) == 0
+
+
+def test_programs_that_calls_come_to_are_not_left_out():
+    left_out = LeftOut()
+    ways = [
+        GuardedWay(lambda x: x, None, lambda: None, lambda: None, behind_guards=lambda f: f, too_long=lambda: 1.0)
+        for _ in range(2)
+    ]
+    for k in range(3 * ALONE):
+        ways[k % 2]._left -= 1
+        assert not left_out.note(ways)
+    assert [left_out.note(ways) for _ in range(ALONE - 1)] == [False] * (ALONE - 2) + [True]
+    assert all(left_out.has(w) for w in ways) and not left_out.has(None)
+    ways[0].is_measured = True
+    assert not left_out.has(ways[0])
+    left_out.forget()
+    assert not left_out.has(ways[1])
+    assert [left_out.note(ways) for _ in range(2 * ALONE)].index(True) == 2 * ALONE - 1
+
+
+def test_a_program_that_calls_come_to_later_is_timed_after_all(clock):
+    calls, chosen = [], []
+    misses = True
+    compiled, eager = ways(clock, 2e-5, 1e-5, calls)
+    way = GuardedWay(
+        lambda x: MISS if misses else compiled(x), eager, lambda: None, lambda: chosen.append(True),
+        behind_guards=lambda f: lambda *v: MISS if misses else f(*v), too_long=lambda: 1.0,
+    )  # fmt: skip
+    while way._left >= 0:
+        assert way(1) is MISS
+    run = way.beside_others(noted=lambda: None)
+    assert run(1) is MISS
+    misses = False
+    before = way.progress
+    for _ in range(faster_way.WARM):
+        assert run(1) == "compiled"
+        assert way.progress != before
+    for _ in range(60):
+        way(1)
+    assert way.is_eager and chosen
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_guards_before_calls_that_cannot_be_compiled_are_timed_as_well(monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+    monkeypatch.setattr(GuardedWay, "_timed", eager_takes_less_time)
+    jitted = tnp.jit(lambda x: (id(x), x.sum())[1])
+    for _ in range(faster_way.WARM + 2):
+        assert jitted(np.ones(2)) == 2
+    (entry,) = jitted._entries
+    assert entry.eager_reason and entry.way.is_eager
+    misses = tnp.cache_info(jitted).misses
+    assert jitted(np.ones((2, 2), np.float32)) == 4
+    assert tnp.cache_info(jitted).misses == misses
+
+
+def test_a_call_that_takes_somewhat_longer_may_be_of_a_program_that_was_left_out(clock):
+    asked = []
+
+    def is_other(args, kwargs):
+        asked.append(args)
+        return args == (2.5,)
+
+    way, _ = a_way_of_short_calls(clock, 2e-4, 1e-4, [])
+    for _ in range(60):
+        way(1)
+    assert way.is_eager
+    turns = way.turns(way._eagerly, is_other=is_other)
+    run = turns.call or (lambda *values: next(turns.ways)(*values))
+    for size in (1, 2, 2.5, 10):
+        for _ in range(WATCHED * 2 * faster_way.SUSPECTED):
+            run(size)
+            if size != 10 and not way.is_eager:
+                pytest.fail("such calls are no reason to compile")
+    assert (1,) not in asked and asked.count((2,)) == faster_way.SUSPECTED and (2.5,) not in asked
+    assert asked.count((10,)) >= faster_way.SLOW and not way.is_eager
+
+
+def test_guards_before_eager_calls_are_compiled_once(clock):
+    calls, compiled, noted = [], [], []
+    way, _ = a_way_of_short_calls(clock, 2e-5, 1e-5, calls)
+    way._behind_guards = lambda f: compiled.append(f) or f
+    for _ in range(60):
+        way(1)
+    before = len(compiled)
+    for k in range(3):
+        run = way.beside_others(noted=lambda k=k: noted.append(k))
+        for _ in range(WATCHED + 1):
+            assert run(1) == "eager"
+    assert len(compiled) == before + 1 and set(noted) == {0, 1, 2}
+    way.beside_others()(1)
+    way._start_over()
+    assert way.beside_others() is way

@@ -1,10 +1,13 @@
 """Parts of functions that are compiled for values: how often, and when they are left to Python."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import tnp
 from tests.compile.test_resume_points import X, points_of
+from tnp.compile.eager_calls import has_too_many
 from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs in parts")
@@ -136,3 +139,21 @@ def test_arrays_that_are_resized_in_place():
             assert_same(jitted(mine), f(theirs))
             assert_same(mine, theirs)
         assert "in parts" in str(tnp.explain(jitted))
+
+
+@pytest.mark.parametrize(
+    ("traced", "seconds", "hits", "is_too_many"),
+    [
+        (3, 9.0, 0, False),
+        (4, 0.1, 0, False),
+        (4, 0.3, 0, True),
+        (4, 0.3, 12, False),
+        (12, 0.0, 0, True),
+        (24, 0.0, 999, True),
+    ],
+)
+def test_a_span_that_is_compiled_for_each_call_is_left_to_python(traced, seconds, hits, is_too_many):
+    """Earlier if that takes long."""
+    form, other = SimpleNamespace(traced=traced), SimpleNamespace(traced=99)
+    entries = [SimpleNamespace(form=form, seconds=seconds)] * traced + [SimpleNamespace(form=other, seconds=99.0)]
+    assert has_too_many(form, entries, hits) is is_too_many

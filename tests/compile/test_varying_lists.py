@@ -1,9 +1,12 @@
 """Lists of arrays of one kind that differ in length from call to call: loops over them, and functions of them, are one program."""
 
+import copy
+
 import numpy as np
 import pytest
 
 import tnp
+from tnp.capture import driver
 from tnp.compile.compiled_function import Jitted
 from tnp.testing import assert_same
 
@@ -245,3 +248,63 @@ def test_rows_are_read_as_the_rows_before_were(monkeypatch):
         assert jitted(mine) == neighbours(theirs)
         assert mine == theirs
     assert len(traced) <= 3
+
+
+def life(board):
+    """A generation of the game of life on a list of lists, in place."""
+    counts = [[0] * len(row) for row in board]
+    for x in range(1, len(board) - 1):
+        for y in range(1, len(board[0]) - 1):
+            counts[x][y] = sum(board[x + i][y + j] for i in (-1, 0, 1) for j in (-1, 0, 1)) - board[x][y]
+    for x in range(1, len(board) - 1):
+        for y in range(1, len(board[0]) - 1):
+            if board[x][y] == 1 and (counts[x][y] < 2 or counts[x][y] > 3):
+                board[x][y] = 0
+            elif board[x][y] == 0 and counts[x][y] == 3:
+                board[x][y] = 1
+    return board
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """Has an item for each trace that is begun."""
+    begun = []
+    trace_it = driver._capture_trace
+    monkeypatch.setattr(driver, "_capture_trace", lambda *args: (begun.append(1), trace_it(*args))[1])
+    return begun
+
+
+def test_integers_that_conditions_need_are_learned_together(traced):
+    """Each of the traces learned some of the integers in a list."""
+    jitted = tnp.jit(life)
+    for n in (5, 7, 8):
+        board = np.random.default_rng(n).integers(0, 2, (n, n)).tolist()
+        mine = copy.deepcopy(board)
+        traced.clear()
+        assert jitted(mine) == life(board) == mine
+        assert len(traced) < 16
+
+
+class Path:
+    def __init__(self, turns, lengths):
+        self.turns, self.lengths = turns, lengths
+
+
+def winding(paths):
+    total = 0.0
+    for path in paths:
+        for turn, length in zip(path.turns, path.lengths):
+            total += np.sin(length) if turn == "left" else -length if turn == "right" else 0.0
+    return total
+
+
+def test_texts_in_objects_of_a_list_are_learned_together(traced):
+    """There was a trace for each of them."""
+    jitted = tnp.jit(winding)
+    rng = np.random.default_rng(0)
+    for n in (6, 6, 6, 7):
+        turns = rng.choice(["left", "right", "straight"], (n, 3)).tolist()
+        paths = [Path(t, list(rng.random(3))) for t in turns]
+        traced.clear()
+        assert_same(jitted(paths), winding(paths))
+        assert len(traced) < 12

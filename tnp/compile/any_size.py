@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import Prologue
-from tnp.capture.guards.varying_values import ReadsVarying, container_of
+from tnp.capture.guards.varying_values import ReadsVarying, container_of, without_positions
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.driver import Compiled
 from tnp.core.errors import NeedsEager
@@ -77,6 +77,11 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
             read_items[container] += 1
             if container and read_items[container] == ITEMS:  # the program reads the others as well
                 varying.reads_items_of(container)
+            likes = without_positions(read.description)
+            if likes != read.description:
+                read_items[likes] += 1
+                if read_items[likes] == ITEMS:
+                    varying.reads_of_all(likes)
         except (Exception, NeedsEager) as error:  # that a value is a stand-in may be the reason, whatever was raised
             names = varying.late | varying.growing
             if isinstance(error, NeedsEager):
@@ -239,9 +244,10 @@ class HotSizes:
                 if not pays or self._made >= MOST:
                     self._stop()
                 kept = dataclasses.replace(entry, run=made.run) if pays else None
-                self.jitted.replace(entry, kept)
                 if kept is not None:
+                    kept.way = self.jitted.way_of_short_calls(kept)  # its guards may take longer than it saves
                     self._own[sizes] = kept
+                self.jitted.replace(entry, kept)
             return result
 
         return run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.guards.varying_values import VaryingValues
-from tnp.compile.faster_way import FasterWay, GuardedWay
+from tnp.compile.faster_way import FasterWay, FasterWayOfAModule, GuardedWay, LeftOut
 from tnp.core import prims
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol
@@ -16,7 +16,6 @@ from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
-    from tnp.compile.faster_way import FasterWayOfAModule
     from tnp.compile.resume_points import ResumePoints
     from tnp.compile.specialization import ValueGuard
 
@@ -51,6 +50,8 @@ class CallSignature:
     in_parts: FasterWay | FasterWayOfAModule | None = None
     #: the sizes that such calls were traced with
     varying: VaryingValues = field(default_factory=VaryingValues)
+    #: the programs that calls need no guards for
+    left_out: LeftOut = field(default_factory=LeftOut)
     #: calls in a row that programs behind the first took, and the number of calls before those
     _others: int = 0
     _before: int = 0
@@ -131,26 +132,43 @@ def _loops_in(bsyms: Iterable[BoundSymbol]) -> int:
     return found
 
 
-def set_runs(form: CallSignature, entries: Iterable[CacheEntry]) -> None:
+def set_runs(form: CallSignature, entries: Iterable[CacheEntry], follow: Callable[[], None]) -> None:
     """Has a form try the programs of its entries, one after the other. Where all of them take less time eagerly, calls run so without
-    guards."""
+    guards. ``follow()`` does this again, when more is known of the calls."""
     mine = [e for e in entries if e.form is form]
     last = [] if form.last_resort is None else [form.last_resort]
     ways = eager_ways(form, entries)
     if ways:
-        form.runs, form.exclusive = tuple(w.direct() for w in ways), frozenset()
+        limit = max(w.limit for w in ways)
+        form.runs, form.exclusive = tuple(w.direct(limit=limit) for w in ways), frozenset()
         return
-    runs = [e.run if e.way is None else e.way.beside_others() for e in mine]
+    noted = _noted(form, mine, follow)
+    runs = [e.run if e.way is None else e.way.beside_others(noted) for e in mine]
     form.runs, form.exclusive = (*runs, *last), frozenset(r for e, r in zip(mine, runs) if e.is_exclusive())
+
+
+def _noted(form: CallSignature, mine: list[CacheEntry], follow: Callable[[], None]) -> Callable[[], None] | None:
+    """What is called after eager calls, if those programs that do not run so may be left out."""
+    others = [e.way for e in mine if e.way is None or not e.way.is_eager]
+    unmeasured = [w for w in others if w is not None and not w.is_measured]
+    if not unmeasured or len(unmeasured) < len(others):
+        return None
+
+    def noted() -> None:
+        if form.left_out.note(unmeasured):
+            follow()
+
+    return noted
 
 
 def eager_ways(form: CallSignature, entries: Iterable[CacheEntry]) -> list[FasterWay]:
     """What runs calls of a form, if all of them take less time eagerly; else nothing. Programs for one size that too few calls come to
-    for their time to be known do not count beside programs for any size."""
-    mine = [e for e in entries if e.form is form]
+    for their time to be known do not count beside programs for any size, nor do those that no call comes to any longer."""
+    mine = [e for e in entries if e.form is form and not form.left_out.has(e.way)]
     if any(e.is_for_any_size and e.way is not None and e.way.is_eager for e in mine):
         mine = [e for e in mine if e.is_for_any_size or e.way is None or e.way.is_measured or e.way.is_eager]
-    last = [] if form.last_resort is None else [form.last_resort]
+    # a last resort that has no way runs calls eagerly
+    last = [form.last_resort] if isinstance(form.last_resort, (FasterWay, FasterWayOfAModule)) else []
     of_parts = [e.way for e in mine if e.points is not None and e.way is not None]
     eager = [w for w in of_parts if w.is_eager]  # the parts are the same for all calls
     ways = [*(eager[:1] or of_parts), *(e.way or e.run for e in mine if e.points is None or e.way is None), *last]

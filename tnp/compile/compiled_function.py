@@ -28,7 +28,7 @@ from tnp.compile.call_signature import binder, check_compilable, name_of, signat
 from tnp.compile.checked_values import check_values
 from tnp.compile.dispatch import ABSENT, Dispatch, dispatcher, eager_dispatcher
 from tnp.compile.driver import Compiled, capture, compile_captured
-from tnp.compile.eager_calls import KEEPING, EagerCalls, recompile_limit
+from tnp.compile.eager_calls import KEEPING, EagerCalls, eager_turns, recompile_limit
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faster_way import clocked_compilation
 from tnp.compile.faults import (
@@ -310,13 +310,13 @@ class Jitted(EagerCalls, functools.partial[Any]):
         is_switched = self._is_switched()
         forms = self.forms()
         for form in forms:
-            set_runs(form, entries)
+            set_runs(form, entries, self._follow_choices)
             if is_switched:
                 form.runs = ()
         ways = [] if is_switched or len(forms) != 1 else eager_ways(forms[0], entries)
         self.dispatch.first = next(iter(forms[0].runs), no_program) if forms else no_program
         if self._dispatcher is not None:
-            turns = ways[0].turns(self.__tnp_function__) if ways else None
+            turns = eager_turns(self, forms[0], ways) if ways else None
             self.dispatch.take(turns)
             if turns is None:
                 self._call_by(self._dispatcher)
@@ -391,7 +391,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
                 self._around.note(dict.fromkeys(self._places, "it takes less than a call of a program"))
             entry.graphs, entry.is_for_any_size = made.graphs, bool(captured.inputs.sizes)
             entry.checks_values = checks_values
-            entry.way = None if evaluator.steps else self._way_of_short_calls(entry)
+            entry.way = None if evaluator.steps else self.way_of_short_calls(entry)
         except RaisedWhenAsked as reason:
             caught = reason if reason.may_be_caught else None
             return self._once_eagerly(form, prologue, reason.error, caught, keeps=False)  # it depends on values

@@ -22,6 +22,7 @@ from tnp.compile.faster_way import (
 )
 from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
+from tnp.compile.turns import Turns
 from tnp.core import check
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
@@ -41,11 +42,12 @@ from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
     from tnp.capture.rewrite.foreign import Place
+    from tnp.compile.compiled_function import Jitted
     from tnp.compile.dispatch import Dispatch
     from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
 
-__all__ = ["KEEPING", "EagerCalls", "recompile_limit"]
+__all__ = ["KEEPING", "EagerCalls", "eager_turns", "has_too_many", "recompile_limit"]
 
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
@@ -57,12 +59,40 @@ MOST_NESTED = 4
 #: a span with so many programs is left to Python if each ran fewer than so many times; with so many, it always is, since a call
 #: tries the guards of all programs
 SPAN_LIMIT, HITS_OF_A_PROGRAM, MOST_OF_A_SPAN = 12, 3, 24
+#: the first of these where they took so many seconds to compile
+LONG_SPAN_LIMIT, SECONDS_OF_A_SPAN = 4, 0.8
 
 #: what is called is a function, not a module
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 
 #: held while programs are put away or forgotten
 KEEPING = locks.lock()
+
+
+def eager_turns(jitted: Jitted, form: CallSignature, ways: Sequence[FasterWay]) -> Turns:
+    """Calls that run eagerly in all of these ways. Those that come to a program that was left out are told apart by their time."""
+
+    def is_other(args: Any, kwargs: Any) -> bool:
+        try:
+            values = jitted._bound(args, kwargs)
+            entries = (e for e in jitted._entries if e.form is form)
+            entry = next((e for e in entries if e.prologue.first_failure(values) is None), None)
+        except Exception:  # the call has written to what guards read
+            return False
+        if entry is None or not form.left_out.has(entry.way):
+            return False
+        form.left_out.forget()
+        jitted._follow_choices()
+        return True
+
+    return ways[0].turns(jitted.__tnp_function__, limit=max(w.limit for w in ways), is_other=is_other)
+
+
+def has_too_many(form: CallSignature, entries: Sequence[CacheEntry], hits: int) -> bool:
+    """Whether a span, programs of which ran ``hits`` times, was compiled so often that Python is to run it."""
+    seconds = sum(e.seconds for e in entries if e.form is form)
+    most = SPAN_LIMIT if seconds < SECONDS_OF_A_SPAN else LONG_SPAN_LIMIT
+    return form.traced >= MOST_OF_A_SPAN or (form.traced >= most and hits < HITS_OF_A_PROGRAM * form.traced)
 
 
 def recompile_limit() -> int:
@@ -118,8 +148,7 @@ class EagerCalls:
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
-        has_many = form.traced >= SPAN_LIMIT and self.dispatch.hits < HITS_OF_A_PROGRAM * form.traced
-        if self._around is not None and (has_many or form.traced >= MOST_OF_A_SPAN):
+        if self._around is not None and has_too_many(form, self._entries, self.dispatch.hits):
             self._around.note(
                 dict.fromkeys(self._places, f"it was compiled {form.traced} times, for other values each time")
             )
@@ -326,7 +355,7 @@ class EagerCalls:
         with KEEPING:
             self._set_entries(self._entries)
 
-    def _way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
+    def way_of_short_calls(self, entry: CacheEntry) -> GuardedWay | None:
         """What finds out whether short calls of a program take less time eagerly; ``None`` where the user has asked for executors."""
         is_asked_for = (
             self._strict or self._cudagraphs or (self._executors.listed, self._executors.always) != (None, None)
@@ -365,7 +394,10 @@ class EagerCalls:
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """The cache entry for calls that run eagerly."""
         run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
-        return CacheEntry(form, prologue, run, eager_reason=text)
+        entry = CacheEntry(form, prologue, run, eager_reason=text)
+        if type(self.__tnp_function__) in _FUNCTIONS and self.runs_eagerly and not self._strict:
+            entry.way = self._guarded_way(entry, lambda: None, lambda: TOO_LONG)  # whether the guards cost much
+        return entry
 
     def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
         if self._is_part and warning is EagerFallbackWarning:

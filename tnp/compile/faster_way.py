@@ -12,7 +12,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tnp.capture.guards.prologue import MISS
@@ -29,6 +29,7 @@ __all__ = [
     "FasterWay",
     "FasterWayOfAModule",
     "GuardedWay",
+    "LeftOut",
     "clocked_compilation",
 ]
 
@@ -56,6 +57,10 @@ SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 #: one of so many eager calls is timed; after one that took longer, the next
 WATCHED = 8
+#: eager calls that took half as long as one of other arguments, and for which guards are asked
+SUSPECTED = 16
+#: timed calls in a row that run eagerly behind guards, after which the programs that no call came to meanwhile need none
+ALONE = 4
 
 
 class _Compiling(threading.local):
@@ -128,28 +133,47 @@ class FasterWay:
             self.is_eager = is_eager
             self._chosen()
 
-    def direct(self) -> Callable[..., Any]:
+    @property
+    def limit(self) -> float:
+        """Seconds of an eager call from which on it is of other arguments."""
+        return self._limit
+
+    def direct(self, **options: Any) -> Callable[..., Any]:
         """What runs calls eagerly, and asks for nothing but the time that some of them take: guards may take as long as a short call."""
-        turns = self.turns(self._eagerly)
+        turns = self.turns(self._eagerly, **options)
         return turns.call or (lambda *values: next(turns.ways)(*values))
 
-    def turns(self, function: Callable[..., Any]) -> Turns:
-        """Calls of ``function``. One of :data:`WATCHED` is timed; after a slow one, each."""
-        limit, clock = self._limit, time.perf_counter
+    def turns(
+        self, function: Callable[..., Any], *, limit: float = 0.0,
+        noted: Callable[[], None] | None = None, is_other: Callable[[Any, Any], bool] | None = None,
+    ) -> Turns:  # fmt: skip
+        """Calls of ``function``. One of :data:`WATCHED` is timed; after a slow one, each. A call is slow from ``limit`` seconds on, or what
+        is known of this way alone. ``noted()`` is called after a timed call that is not slow. ``is_other(args, kwargs)`` says of a slow
+        one, and of some that took half as long, whether it is not of this way: then it sees to such calls itself."""
+        limit, clock = max(limit, self._limit), time.perf_counter
+        suspected = 0 if is_other is None else SUSPECTED
 
         def watched(*args: Any, **kwargs: Any) -> Any:
+            nonlocal suspected
             start = clock()
             try:
                 result = function(*args, **kwargs)
             except Exception as raised:
                 hide_own_frames(raised)
                 raise
-            if clock() - start >= limit:
+            took = clock() - start
+            if is_other is not None and (took >= limit or (suspected and 2 * took >= limit)):
+                suspected -= took < limit
+                if is_other(args, kwargs):
+                    return result
+            if took >= limit:
                 turns.time_every(1)
                 self._was_slow()
             elif self._slow:
                 turns.time_every(WATCHED)
                 self._slow = 0
+            elif noted is not None:
+                noted()
             return result
 
         turns = take_turns(function, watched, WATCHED)
@@ -262,6 +286,11 @@ class GuardedWay(FasterWay):
     ) -> None:  # fmt: skip
         self._behind_guards, self._limit_of, self._better = behind_guards, too_long, has_better
         self._check: Callable[..., Any] | None = None
+        #: eager calls behind guards, which take long to compile, and what is called after some of them
+        self._guarded: Callable[..., Any] | None = None
+        self._noted: Callable[[], None] | None = None
+        #: calls that came when none was timed any longer
+        self._woken = 0
         super().__init__(compiled, eagerly, state, chosen=chosen)
 
     def _is_for(self, values: tuple[Any, ...]) -> bool:
@@ -279,12 +308,75 @@ class GuardedWay(FasterWay):
         super()._compile_for_good()
         self._chosen()
 
-    def beside_others(self) -> Callable[..., Any]:
-        """What runs calls while other calls of the function run compiled."""
+    @property
+    def progress(self) -> tuple[int, int, int]:
+        """Another value after each call beside eager ones, until it is measured."""
+        return self._left, self._count, self._woken
+
+    def beside_others(self, noted: Callable[[], None] | None = None) -> Callable[..., Any]:
+        """What runs calls while other calls of the function run compiled. ``noted()`` is called after some that run eagerly."""
+        self._noted = noted
         if self.is_eager:
-            return self._behind_guards(self.direct())
-        may_change = self._state() is not None
-        return self if self._left >= 0 or may_change else self._compiled
+            if self._guarded is None:
+                self._guarded = self._behind_guards(self.direct(noted=self._note))
+            return self._guarded
+        if self._left >= 0 or self._state() is not None:
+            return self
+        return self._compiled if noted is None or self.is_measured else self._waking()
+
+    def _note(self) -> None:
+        if self._noted is not None:
+            self._noted()
+
+    def _start_over(self) -> None:
+        self._guarded = None
+        super()._start_over()
+
+    def _waking(self) -> Callable[..., Any]:
+        """Runs calls, none of which came until now, compiled. They are timed again once some have come."""
+        compiled = self._compiled
+
+        def run(*values: Any) -> Any:
+            result = compiled(*values)
+            if result is not MISS:
+                self._woken += 1
+                if self._woken % WARM == 0:
+                    self._start_over()
+                    self._chosen()
+            return result
+
+        vars(run)["is_for_any_size"] = getattr(compiled, "is_for_any_size", False)
+        return run
+
+
+class LeftOut:
+    """The programs of a form that calls need no guards for: it is not known whether these take less time eagerly, since no call comes to
+    them, while all calls that come do."""
+
+    def __init__(self) -> None:
+        self._ways: frozenset[GuardedWay] = frozenset()
+        self._progress: list[tuple[int, int, int]] = []
+        self._noted, self._enough = 0, ALONE
+
+    def has(self, way: object) -> bool:
+        return way in self._ways and isinstance(way, GuardedWay) and not way.is_measured
+
+    def note(self, unmeasured: Iterable[GuardedWay]) -> bool:
+        """Notes an eager call beside ways that are not measured. Says whether they are left out from now on: no call came to them."""
+        ways = list(unmeasured)
+        progress = [w.progress for w in ways]
+        if progress != self._progress:
+            self._progress, self._noted = progress, 0
+        self._noted += 1
+        if self._noted < self._enough:
+            return False
+        self._ways = frozenset(ways)
+        return True
+
+    def forget(self) -> None:
+        """Leaves none out, since a call came to one, and waits for longer the next time."""
+        self._ways, self._noted = frozenset(), 0
+        self._enough *= 2
 
 
 class FasterWayOfAModule:

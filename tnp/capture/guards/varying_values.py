@@ -9,9 +9,11 @@ code. What a program specializes on all the same is guarded again.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import types
 import weakref
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -29,6 +31,7 @@ __all__ = [
     "container_of",
     "is_of_call",
     "mark_dynamic",
+    "without_positions",
 ]
 
 #: an array of objects or strings that came with so many contents is Python's to read
@@ -39,8 +42,11 @@ KEYS = 4
 LARGE = 100
 #: what Python reads of a dict or a table that has as many items, if the program may not, does not make each item an input
 LARGER = 1000
+#: after so many traces, each of which learned integers in the same argument, all integers in it are known
+TRACES = 4
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))
+_POSITION = re.compile(r"\[\d+\]")
 #: by the ``id`` of an array: it, and its dimensions that were marked
 _marked: dict[int, tuple[Any, set[int]]] = {}
 
@@ -61,6 +67,11 @@ def holds_more(found: Any, most: int) -> bool:
 def container_of(description: str) -> str:
     """The description of an item's container; an empty string if ``description`` is not that of an item."""
     return description.rpartition("[")[0] if description.endswith("]") else ""
+
+
+def without_positions(description: str) -> str:
+    """The description of an item, and of its like in the lists around it: ``argument paths[].modes[]``."""
+    return _POSITION.sub("[]", description)
 
 
 def is_of_call(name: str) -> bool:
@@ -121,9 +132,7 @@ class KnowsIntegers(TracesAgain):
         self.numbers = numbers
 
     def teach(self, varying: VaryingValues) -> bool:
-        known = len(varying.known_integers)
-        varying.known_integers.update(self.numbers)
-        return len(varying.known_integers) > known
+        return varying.know_integers(self.numbers)
 
 
 class CountsItems(TracesAgain):
@@ -164,6 +173,8 @@ class VaryingValues:
         self.has_lengths = False
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
+        #: how many traces learned integers in an argument, by its description
+        self._learned: Counter[str] = Counter()
         #: whether tracing knows which values are ``None``, and whether this trace has a value that may be
         self.knows_none = False
         self.has_optionals = False
@@ -181,8 +192,9 @@ class VaryingValues:
         self._contents: dict[str, set[Any]] = {}
         self._have_varied: set[tuple[type, str]] = set()
         self._known: set[tuple[str, int | None]] = set()
-        #: containers whose items programs read: their other items are specialized, too
+        #: containers whose items programs read: their other items are specialized, too; and what they read of many items of lists
         self._read: set[str] = set()
+        self._read_of_all: set[str] = set()
 
     def may_have_some(self) -> bool:
         """Whether a first trace may have symbols."""
@@ -210,14 +222,23 @@ class VaryingValues:
         differs = self._first.get((int, number), value) != value
         return self._may_vary((int, number), value, differs, self.is_on, self.at_once)
 
+    def know_integers(self, numbers: Collection[str]) -> bool:
+        """Has the next trace know these integers, and those around them if many are asked for. Returns whether there are others than before."""
+        known = len(self.known_integers)
+        self.known_integers.update(numbers)
+        found = len(self.known_integers) > known
+        if found:
+            self._learned.update({number.partition("[")[0] for number in numbers if container_of(number)})
+        return found
+
     def is_known(self, number: str) -> bool:
         """Whether the value of an integer, which is called ``number``, is known while the present trace is made."""
-        return number in self.known_integers
+        return number in self.known_integers or self._learned[number.partition("[")[0]] >= TRACES
 
     def is_one_of_few(self, number: str, value: float) -> bool:
         """Whether the value of a scalar of NumPy's, which is called ``number``, is known while the present trace is made: it decides a length,
         and had few other values; notes its value."""
-        return number in self.known_integers and not self.has_many_contents(number, value)
+        return self.is_known(number) and not self.has_many_contents(number, value)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its
@@ -304,11 +325,17 @@ class VaryingValues:
 
     def is_specialized(self, name: str) -> bool:
         """Whether a whole value is taken for one that does not vary."""
-        return (name, None) in self._known or container_of(name) in self._read
+        if (name, None) in self._known or container_of(name) in self._read:
+            return True
+        return bool(self._read_of_all) and without_positions(name) in self._read_of_all
 
     def reads_items_of(self, container: str) -> None:
         """Takes all items of a container for ones that do not vary, also those that it gets in later calls."""
         self._read.add(container)
+
+    def reads_of_all(self, description: str) -> None:
+        """The same for what is at the same place of other items of the lists around it."""
+        self._read_of_all.add(without_positions(description))
 
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""

@@ -40,7 +40,7 @@ def know_integers_beside_symbols(length: NumberProxy, tracer: Tracer) -> None:
 def _integers(left: list[Any], tracer: Tracer) -> tuple[set[str], bool]:
     """The integers among the arguments that numbers are computed from, if the trace does not know them; and whether they are computed
     from symbols, too."""
-    inputs, known = tracer.inputs, tracer.inputs.prologue.varying.known_integers
+    inputs, is_known = tracer.inputs, tracer.inputs.prologue.varying.is_known
     found, seen, has_symbols = set[str](), set[str](), False
     while left:
         x = left.pop()
@@ -49,7 +49,7 @@ def _integers(left: list[Any], tracer: Tracer) -> tuple[set[str], bool]:
         seen.add(x.name)
         has_symbols = has_symbols or (isinstance(x, NumberProxy) and is_symbol(x))
         name, dim = inputs.dimensions.get(x.name, ("", None))
-        if name and dim is None and not is_symbol(x) and name not in known:
+        if name and dim is None and not is_symbol(x) and not is_known(name):
             found.add(name)
         b = tracer.trace.number_definitions.get(x.name)
         left += () if b is None else b.args

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from tnp.executors.llvm.bounds import simplest
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Check, Kernel, statements_of
 
-__all__ = ["Box", "around", "box_of"]
+__all__ = ["Box", "around", "box_of", "written_in_parts"]
 
 #: a begin and a length a dimension
 Box: TypeAlias = "tuple[tuple[Any, Any], ...]"
@@ -26,6 +28,13 @@ def _range(i: Index) -> tuple[Any, Any] | None:
     if others or factor != 1 or not (atom is None or isinstance(atom, Var)):
         return None
     return simplest(i.constant), 1 if atom is None else simplest(atom.limit)
+
+
+def written_in_parts(kernel: Kernel) -> set[Buffer]:
+    """The buffers that several statements store to."""
+    entries = [e for e in kernel.nests if not isinstance(e, Check)]
+    counts = Counter(s.buffer for e in entries for s in statements_of(e))
+    return {b for b, count in counts.items() if count > 1}
 
 
 def around(inside: Box, shape: Sequence[Any]) -> list[Box] | None:

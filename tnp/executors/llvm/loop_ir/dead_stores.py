@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
 from tnp.executors.llvm.bounds import simplest
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of
+from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of, written_in_parts
 from tnp.executors.llvm.loop_ir.dependence import At, conflict, touched
 from tnp.executors.llvm.loop_ir.fusion import Renaming
 from tnp.executors.llvm.loop_ir.nodes import (
@@ -38,12 +38,13 @@ LEAST = 512
 
 def drop_dead_stores(kernel: Kernel) -> Kernel:
     """The kernel without stores of elements that are overwritten."""
-    nests = list(kernel.nests)
+    nests, candidates = list(kernel.nests), written_in_parts(kernel)
     for i in reversed(range(len(nests))):
-        _forward_constants(nests, i)
         nest = nests[i]
-        if isinstance(nest, Nest) and not any(isinstance(s, Reduce) for s in nest.statements):
-            nests[i : i + 1] = _without_dead(nest, nests[i + 1 :])
+        if isinstance(nest, Nest) and any(s.buffer in candidates for s in nest.statements):
+            _forward_constants(nests, i)
+            if not any(isinstance(s, Reduce) for s in nest.statements):
+                nests[i : i + 1] = _without_dead(nest, nests[i + 1 :], candidates)
     return replace(kernel, nests=nests)
 
 
@@ -81,12 +82,12 @@ class _Known(Renaming):
         return self.constant if is_known else super()._renamed(x)
 
 
-def _without_dead(nest: Nest, later: Sequence[Entry]) -> list[Entry]:
+def _without_dead(nest: Nest, later: Sequence[Entry], candidates: Container[Buffer]) -> list[Entry]:
     """A nest, and what comes in its place. Stores with the same parts left stay together."""
     kept = list(nest.statements)
     parted: dict[tuple[Box, ...], list[Statement]] = {}
     for s in nest.statements:
-        if not isinstance(s, Store) or not _is_whole(s, nest) or _is_small(s.buffer):
+        if not isinstance(s, Store) or s.buffer not in candidates or _is_small(s.buffer) or not _is_whole(s, nest):
             continue
         if conflict(Nest((), [s]), Nest((), [o for o in nest.statements if o is not s])):
             continue

@@ -13,7 +13,7 @@ from typing import Any
 
 from tnp.executors.llvm.bounds import simplest
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of
+from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of, written_in_parts
 from tnp.executors.llvm.loop_ir.dependence import At, conflict, conflicts, disjoint, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
@@ -36,10 +36,10 @@ MOST_PARTS = 100
 
 def forward_stores(kernel: Kernel) -> Kernel:
     """The kernel whose nests go over the boxes of the arrays that they read."""
-    nests, temporaries = kernel.nests, set(kernel.temporaries)
-    for nest in kernel.nests:
+    nests, candidates = kernel.nests, written_in_parts(kernel).intersection(kernel.temporaries)
+    for nest in kernel.nests if candidates else ():
         if isinstance(nest, Nest) and nest.loops and all(isinstance(s, Store) for s in nest.statements):
-            nests = _forwarded(nests, nest, temporaries) or nests
+            nests = _forwarded(nests, nest, candidates) or nests
     return replace(kernel, nests=nests)
 
 

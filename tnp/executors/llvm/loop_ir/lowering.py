@@ -79,6 +79,7 @@ DEPTH = 60
 MOST_PLACES = 16
 #: nests that a statement is tried to be part of
 TRIED = 8
+_DIVISIONS = frozenset(("div", "reciprocal", "sqrt", "rsqrt"))
 #: what costs nothing to compute again
 _FREE = frozenset(("number", "full", "empty", "iota", "copy", "input"))
 
@@ -285,7 +286,7 @@ class _Lowering:
         """Stores what a broadcast would compute at each point again, and what is gathered for many points."""
         used = needed_for(graph.outputs)
         for view in graph.nodes:
-            if not isinstance(view, View) or not view.repeats or view not in used:
+            if not isinstance(view, View) or isinstance(view, Rotation) or not view.repeats or view not in used:
                 continue
             node, _ = places_of(view.source)
             if node in self.stored or not node.shape:
@@ -337,7 +338,7 @@ class _Lowering:
                 count > 1
                 and not isinstance(node, View)
                 and node.op not in _FREE
-                and (count - 1) * self._cost_of(node) > target.RECOMPUTE
+                and (count - 1) * self._time_of(node) >= target.NEIGHBOURS
             ):
                 self._store(node)
             if node in self.stored:
@@ -377,6 +378,11 @@ class _Lowering:
             target.READ_APART if isinstance(n, View) and n.source in self.stored and _is_apart(n) else cost_of(n)
             for n in {node, *self._inline(node)}
         )
+
+    def _time_of(self, node: Node) -> float:
+        """The same of vectors in the cache, for which divisions and roots take longer."""
+        slow = sum(n.op in _DIVISIONS for n in {node, *self._inline(node)})
+        return self._cost_of(node) + slow * target.SLOW_DIVISION
 
     def _inline(self, root: Node) -> set[Node]:
         """What is computed where ``root`` is."""

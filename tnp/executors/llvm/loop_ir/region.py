@@ -127,7 +127,8 @@ def interface_of(
 
 def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
-    shared = share_rows(split(forward_stores(drop_dead_stores(checked(kernel)))))
+    whole = checked(kernel)
+    shared = share_rows(split(whole if is_quick else forward_stores(drop_dead_stores(whole))))
     return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
 
 

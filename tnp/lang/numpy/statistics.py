@@ -134,7 +134,9 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     joined = clang.concatenate(rows, 0) if len(rows) > 1 else rows[0]
     taken = (0 if bias else 1) if ddof is None else integer_or_eager(ddof)
     count = sizes.at_least(joined.shape[1], taken + 1, "a covariance")
-    centered = clang.sub(*clang.broadcast(joined, reductions.mean(joined, 1, keepdims=True)))
+    # Each in turn: centered, it is written to its place once.
+    parts = [clang.sub(*clang.broadcast(x, reductions.mean(x, 1, keepdims=True))) for x in rows]
+    centered = clang.concatenate(parts, 0) if len(parts) > 1 else parts[0]
     mirrored = clang.conj(centered) if work.kind == "c" else centered
     products = prims.matmul(centered, clang.matrix_transpose(mirrored))
     if symbols.value_of(count) is None:

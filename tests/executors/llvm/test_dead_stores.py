@@ -64,6 +64,14 @@ def added_to(u):
     return a
 
 
+def added_twice(u):
+    a = np.zeros_like(u)
+    a[1:, 1:] += u[1:, 1:]
+    a[1:, 1:] += u[:-1, :-1] * 2
+    a[:, :-1] -= u[:, 1:]
+    return a
+
+
 def shorter(u):
     a = np.zeros((u.shape[0] - 2, u.shape[1]))
     a[:, 1:] = u[2:, 1:] - u[:-2, :-1]
@@ -72,7 +80,7 @@ def shorter(u):
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
 @pytest.mark.parametrize(
-    "f", [smoothed, laplace, with_edges, in_place, several, all_of_it, read_before, added_to, shorter]
+    "f", [smoothed, laplace, with_edges, in_place, several, all_of_it, read_before, added_to, added_twice, shorter]
 )
 def test_around_what_is_overwritten(f, dynamic):
     jitted = tnp.jit(f, dynamic=dynamic)

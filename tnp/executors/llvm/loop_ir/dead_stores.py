@@ -54,28 +54,35 @@ def _forward_constants(nests: list[Entry], first: int) -> None:
     for s in nest.statements if isinstance(nest, Nest) else ():
         if not isinstance(s, Store) or not isinstance(s.value, Constant) or not _is_whole(s, cast("Nest", nest)):
             continue
+        if sum(o.buffer is s.buffer for o in cast("Nest", nest).statements) > 1:
+            continue
         for i in range(first + 1, len(nests)):
             entry = nests[i]
             if isinstance(entry, Check) or s.buffer in touched(statements_of(entry))[1]:
-                if isinstance(entry, Nest) and all(isinstance(o, Store) for o in entry.statements):
-                    forwarding = _Known(s.buffer, s.value)
-                    nests[i] = Nest(entry.loops, [forwarding.update(o) for o in entry.statements])
+                if isinstance(entry, Nest):
+                    nests[i] = Nest(entry.loops, _with_constant(entry.statements, s.buffer, s.value))
                 break
+
+
+def _with_constant(statements: Sequence[Statement], buffer: Buffer, value: Constant) -> list[Statement]:
+    """Statements, the first of which that writes to an array of a constant takes that."""
+    first = next(i for i, s in enumerate(statements) if s.buffer is buffer)
+    is_store = isinstance(statements[first], Store)
+    known = _Known(buffer, value, statements[first].at)
+    return [known.update(s) if i == first and is_store else s for i, s in enumerate(statements)]
 
 
 class _Known(Renaming):
     """Statements with a constant for what they read of an array at the place that they write."""
 
-    def __init__(self, buffer: Buffer, value: Constant) -> None:
+    def __init__(self, buffer: Buffer, value: Constant, place: At) -> None:
         super().__init__({}, {})
         self.buffer = buffer
         self.constant = value
-        self.place: At = ()
+        self.place = place
 
     def update(self, s: Statement) -> Statement:
-        """The statement; another one if it writes to the array."""
-        self.place = s.at
-        return self._statement(s) if s.buffer is self.buffer else s
+        return self._statement(s)
 
     def _renamed(self, x: Expression) -> Expression:
         is_known = isinstance(x, Load) and x.buffer is self.buffer and x.at == self.place

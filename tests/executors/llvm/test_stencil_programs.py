@@ -128,7 +128,7 @@ class Writer:
         )
 
 
-SHAPES = {1: [(12,), (23,), (9,)], 2: [(9, 12), (7, 15), (12, 6)], 3: [(6, 7, 8), (9, 6, 5), (7, 7, 7)]}
+SHAPES = {1: [(23,), (9,)], 2: [(9, 12), (7, 15)], 3: [(6, 7, 8), (9, 6, 5)]}
 
 
 def compare(seed: int, dynamic: bool | None) -> None:
@@ -152,7 +152,7 @@ def compare(seed: int, dynamic: bool | None) -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, True, None], ids=["known", "any size", "first known"])
-@pytest.mark.parametrize("first", range(0, 80, 10))
+@pytest.mark.parametrize("first", range(0, 40, 10))
 def test_programs(first, dynamic):
     for seed in range(first, first + 10):
         compare(seed, dynamic)

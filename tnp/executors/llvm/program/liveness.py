@@ -44,11 +44,14 @@ class Block:
         self.position = -1
         self.last: dict[str, int] = {}
         self.count: dict[str, int] = {}
-        #: names that bodies inside of it read
+        #: names that bodies inside of it read, and those that views look at
         self.inside: set[str] = set()
+        self.viewed: set[str] = set()
         for i, b in enumerate(steps):
             for p in _read(b):
                 self._use(p, i)
+            if OpTags.VIEW in b.sym.tags:
+                self.viewed.update(p.name for p in b.flat_inputs)
             if is_control_flow(b):
                 self.inside.update(p.name for body in bodies_of(b) for p in body.captures)
         for p in flat_proxies(results):

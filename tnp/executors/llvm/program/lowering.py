@@ -146,6 +146,8 @@ class Program(IntegerCode):
         block = self.blocks[-1]
         if not value.cost:
             return False
+        if name in self.homes and name in block.viewed:
+            return True
         return name in block.inside or (block.count.get(name, 0) > 1 and value.cost > WORTH_KEEPING)
 
     def is_live(self, name: str) -> bool:

@@ -5,6 +5,7 @@ import pytest
 
 import tnp
 from tnp.api import programs_of
+from tnp.executors import llvm
 from tnp.testing import assert_same
 
 pytest.importorskip("scipy")
@@ -34,6 +35,16 @@ ONE_PROGRAM = {
     "correlate": lambda x: signal.correlate(x, np.array([1.0, 2.0, 0.5]), mode="valid"),
     "a plane": lambda x: signal.convolve(x[:, None] * np.ones(4), np.ones((2, 3))),
     "at least 16": lambda x: signal.welch(x, nperseg=16),
+}
+NATIVE = {
+    "gaussian": lambda x: scipy.ndimage.gaussian_filter(x[:, None] * np.arange(9.0), 1.5) * 2,
+    "mean": lambda x: scipy.ndimage.uniform_filter(x, 5) + 1,
+    "sobel": lambda x: scipy.ndimage.sobel(x[:, None] * np.arange(9.0)),
+    "largest": lambda x: scipy.ndimage.maximum_filter(x, 3) - scipy.ndimage.minimum_filter(x, 3),
+    "ndimage.convolve": lambda x: scipy.ndimage.convolve(x[:, None] * np.arange(9.0), np.ones((3, 3)) / 9),
+    "wrapped": lambda x: scipy.ndimage.correlate1d(x, [1.0, 2.0, 0.5], mode="wrap"),
+    "convolve2d": lambda x: signal.convolve2d(x[:, None] * np.arange(9.0), np.ones((3, 3)), mode="same"),
+    "savgol": lambda x: signal.savgol_filter(x, 7, 2),
 }
 PROGRAM_A_SIZE = {
     "a half": lambda x: signal.decimate(x, 2),
@@ -99,3 +110,15 @@ def test_two_sizes_that_vary_apart():
     for n, m in ((10, 60), (11, 61), (20, 30), (5, 200)):
         assert_same(f(_argument(n), _argument(m)), signal.upfirdn(_argument(n), _argument(m)))
     assert len(programs_of(f)) == 2
+
+
+@pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
+@pytest.mark.parametrize("function", NATIVE.values(), ids=NATIVE)
+def test_filters_of_any_size_are_native(function):
+    jitted = tnp.jit(function, dynamic=True, strict=True)
+    for n in (160, 161, 33):
+        x = _argument(n)
+        assert_same(jitted(x), function(x), what=f"of {n} elements", rtol=1e-12)
+    assert len(programs_of(jitted)) == 1
+    text = str(tnp.explain(jitted))
+    assert "executors: llvm 1\n" in text, text

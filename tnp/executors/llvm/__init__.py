@@ -76,7 +76,8 @@ class LLVMExecutor(FusionExecutor):
         if OpTags.BETTER_OPENED in bsym.sym.tags and any(p.sym is prims.matmul for p in _prims(bsym)):
             return False  # the product is a call of a library's in most programs, and the function is not
         if loop_ir.is_symbolic(bsym):
-            return is_available() and loop_ir.takes(bsym)
+            gives_arrays = all(isinstance(p, TensorProxy) for p in bsym.flat_outputs)
+            return is_available() and gives_arrays and loop_ir.takes(bsym)
         if not is_available() or not takes(bsym):
             return False
         return not _sums_long_windows(bsym) and not has_other_signs(bsym, _prims(bsym))

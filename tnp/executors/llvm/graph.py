@@ -8,7 +8,7 @@ which map the position of an element to a position in their source, so they copy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tnp.core import dtypes, prims, symbols
@@ -20,6 +20,7 @@ from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
 from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.operations import is_of_sizes, path_of
 
 __all__ = [
     "REDUCTIONS",
@@ -469,6 +470,8 @@ class Lowering:
         return node
 
     def lower(self, bsym: BoundSymbol) -> None:
+        if is_of_sizes(bsym):
+            return
         if bsym.sym is update:
             self._lower_update(bsym)
         elif bsym.sym.is_prim:
@@ -536,22 +539,6 @@ class Lowering:
             value, shape, lambda at: tuple(Index() if n == 1 else at[first + d] for d, n in enumerate(given)),
             repeats=True, whole=True,
         )  # fmt: skip
-
-
-def path_of(bsym: BoundSymbol) -> list[BoundSymbol]:
-    """The view prims that lead from the array of an update to what it writes."""
-    current, path = bsym.args[0], []
-    for b in collected(bsym.subsymbols) if len(bsym.args) > 2 else ():
-        if OpTags.VIEW in b.sym.tags and b.flat_inputs and b.args[0] is not None and b.args[0].name == current.name:
-            path.append(b)
-            current = b.output
-    return path
-
-
-def collected(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
-    """The prims that operations are made of, in order."""
-    for b in bsyms:
-        yield from collected(b.subsymbols) if b.subsymbols else (b,)
 
 
 def is_version_of(node: Node, base: Node) -> bool:

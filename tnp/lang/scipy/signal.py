@@ -210,7 +210,7 @@ def _in_a_plane(in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue: Any, ba
     a, b = _two(in1, in2)
     if a.ndim != 2 or boundary not in _BOUNDARIES:
         raise NeedsOpaque("a convolution of other than planes")
-    n, m = _concrete(a), _concrete(b)
+    n, m = _extents(a), _concrete(b)
     region = _result_region(mode, n, m)
     if mode == "same" and backwards:  # in the middle of a correlation, which is another one for even lengths
         region = [(j // 2, i) for i, j in zip(n, m)]
@@ -271,12 +271,17 @@ def savgol_filter(
     x = as_array(x)
     if x.dtype not in (dtypes.float32, dtypes.float64):
         x = as_array(x, dtypes.float64)
-    if not x.ndim or 0 in _concrete(x) or mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
+    if (
+        not x.ndim
+        or any(n == 0 for n in _extents(x))
+        or mode not in ("mirror", "constant", "nearest", "interp", "wrap")
+    ):
         raise NeedsOpaque("a filter's mode")
     window, order, deriv, delta = _numbers(window_length, polyorder, deriv, delta)
     d = _dimension(axis, x.ndim)
-    n = _concrete(x)[d]
-    if not (type(window) is type(order) is type(deriv) is int and 0 <= order < window <= min(n, _MOST_TAPS)):
+    n = _extents(x)[d]
+    are_integers = type(window) is type(order) is type(deriv) is int
+    if not (are_integers and 0 <= order < window <= _MOST_TAPS and window <= n):
         raise NeedsOpaque("a filter's window")
     coefficients, edges = _savgol(window, order, deriv, float(delta))
     weights = coefficients.tolist()
@@ -286,12 +291,17 @@ def savgol_filter(
     half = window // 2
     moved = clang.moveaxis(x, (d,), (0,))
     ends = [
-        _by_matrix(rows, finite(clang.slice_dim(moved, at, at + window, dim=0), check_finite=True))
+        _by_matrix(rows, finite(_slice(moved, at, at + window), check_finite=True))
         for rows, at in ((edges[:half], 0), (edges[window - half :], n - window))
     ]
-    inner = clang.slice_dim(clang.moveaxis(smooth, (d,), (0,)), half, n - half, dim=0)
+    inner = _slice(clang.moveaxis(smooth, (d,), (0,)), half, n - half)
     made = clang.concatenate([ends[0], inner, ends[1]], 0) if half else inner
     return clang.moveaxis(made, (0,), (d,))
+
+
+def _slice(x: TensorProxy, first: Any, last: Any) -> TensorProxy:
+    """Elements of the first dimension, between extents."""
+    return clang.slice_dim(x, *map(symbols.number_of, (first, last)), dim=0)
 
 
 def _by_matrix(rows: np.ndarray[Any, Any], x: TensorProxy) -> TensorProxy:

@@ -53,7 +53,7 @@ def image_of(x: Any) -> TensorProxy:
     x = as_array(x)
     if x.dtype.kind not in "biuf" or (x.dtype.bits == 16 and x.dtype.kind == "f") or not x.ndim:
         raise NeedsOpaque("a filter of complex numbers or of a number")
-    if not all(type(n) is int and n for n in sizes.concrete(x.shape, "a filter")):
+    if any(n == 0 for n in sizes.extents(x.shape, "a filter")):
         raise NeedsOpaque("a filter of an empty array")
     return x
 

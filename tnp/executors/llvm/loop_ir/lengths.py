@@ -10,7 +10,7 @@ from tnp.core import intervals, symbols
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Region
-from tnp.executors.llvm.graph import collected
+from tnp.executors.llvm.operations import collected
 
 __all__ = ["with_symbols", "without_sizes"]
 

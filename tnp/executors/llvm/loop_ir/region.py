@@ -12,7 +12,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
-from tnp.executors.llvm.graph import RULES, Refused, collected, path_of
+from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.forwarding import forward_stores
@@ -26,6 +26,7 @@ from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.splitting import split
 from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
+from tnp.executors.llvm.operations import collected, is_of_sizes, path_of
 from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import engine, launcher
@@ -66,11 +67,17 @@ def takes(bsym: BoundSymbol) -> bool:
     name = bsym.sym.name
     if prims.registry.get(name) is not bsym.sym:  # a call of a library's function may have the name of a prim
         return False
-    if name == "reshape" and not only_ones_differ(
-        *(map(symbols.provable, p.shape) for p in (bsym.args[0], bsym.output))
-    ):
+    if is_of_sizes(bsym):
+        return True
+    if name == "reshape" and not _is_simple_reshape(bsym):
         return False
     return any(rule.checker(bsym) for rule in RULES.get(name, ()))
+
+
+def _is_simple_reshape(bsym: BoundSymbol) -> bool:
+    shapes = [p.shape for p in (bsym.args[0], bsym.output)]
+    is_known = all(type(n) is int for shape in shapes for n in shape)
+    return is_known or only_ones_differ(*(map(symbols.provable, shape) for shape in shapes))
 
 
 def _is_plain(p: Proxy) -> bool:

@@ -220,3 +220,13 @@ def test_gradients_go_round():
         more[place] += step
         less[place] -= step
         np.testing.assert_allclose(found[place], (f(more) - f(less)) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+def backwards(u):
+    return np.roll(u, 1, axis=0)[::-1] + 2 * u, np.flip(np.pad(u, 1, mode="wrap"), 0)[1:-1] * 2
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
+def test_rotated_arrays_are_read_backwards(dynamic):
+    same(backwards, (11, 9), (5, 4), (2, 3), dynamic=dynamic)
+    same(backwards, (11,), (40,), dynamic=dynamic)

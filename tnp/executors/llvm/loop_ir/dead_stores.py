@@ -50,15 +50,21 @@ def drop_dead_stores(kernel: Kernel) -> Kernel:
 def _forward_constants(nests: list[Entry], first: int) -> None:
     """Has an update of an array of one constant (``n = np.zeros(...); n[1:-1] += ...``) take that, and not read the array."""
     nest = nests[first]
-    for s in nest.statements if isinstance(nest, Nest) else ():
+    for k, s in enumerate(nest.statements if isinstance(nest, Nest) else ()):
         if not isinstance(s, Store) or not isinstance(s.value, Constant) or not _is_whole(s, cast("Nest", nest)):
+            continue
+        if s.buffer in touched(cast("Nest", nest).statements[k + 1 :])[1]:
             continue
         for i in range(first + 1, len(nests)):
             entry = nests[i]
             if isinstance(entry, Check) or s.buffer in touched(statements_of(entry))[1]:
                 if isinstance(entry, Nest) and all(isinstance(o, Store) for o in entry.statements):
-                    forwarding = _Known(s.buffer, s.value)
-                    nests[i] = Nest(entry.loops, [forwarding.update(o) for o in entry.statements])
+                    first_update = next(k for k, o in enumerate(entry.statements) if o.buffer is s.buffer)
+                    updated = _Known(s.buffer, s.value).update(entry.statements[first_update])
+                    nests[i] = Nest(
+                        entry.loops,
+                        [updated if k == first_update else o for k, o in enumerate(entry.statements)],
+                    )
                 break
 
 
@@ -72,9 +78,9 @@ class _Known(Renaming):
         self.place: At = ()
 
     def update(self, s: Statement) -> Statement:
-        """The statement; another one if it writes to the array."""
+        """The first statement that writes to the array."""
         self.place = s.at
-        return self._statement(s) if s.buffer is self.buffer else s
+        return self._statement(s)
 
     def _renamed(self, x: Expression) -> Expression:
         is_known = isinstance(x, Load) and x.buffer is self.buffer and x.at == self.place

@@ -246,3 +246,14 @@ def test_a_view_whose_sizes_are_computed_goes_round():
     for shape in ((12, 6), (7, 9)):
         a = field(*shape)
         assert_same(jitted(a, a.copy(), 2), backwards_in_a_loop(a, a.copy(), 2))
+
+
+def by_a_number(u, k):
+    return np.roll(u[::-1], k) + np.roll(u, 7)
+
+
+def test_a_number_of_places_decides_nothing_about_sizes():
+    jitted = tnp.jit(by_a_number, dynamic=True)
+    for n, k in ((40, 5), (33, 2), (33, 40)):
+        a = field(n)
+        assert_same(jitted(a, k), by_a_number(a, k))

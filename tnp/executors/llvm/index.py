@@ -238,7 +238,7 @@ def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
     while True:
         for atom, c in total.terms.items():
             if type(atom) is Remainder:
-                quotient = Quotient(atom.of, atom.by, atom.of.range()[1] // atom.by + 1)
+                quotient = Quotient(atom.of, atom.by, atom.limit)  # to look for: how large it is makes no difference
                 if total.terms.get(quotient) == c * atom.by:
                     rest = Index(total.constant, {a: k for a, k in total.terms.items() if a not in (atom, quotient)})
                     total = rest + atom.of * c

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from typing import Any
+
 from tnp.core import prims, symbols
 from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -40,7 +43,7 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, Proxy | str], trace: Trace,
     for p in bsym.flat_inputs:
         if not runs and isinstance(p, NumberProxy):
             continue
-        if p.name not in defined and symbols.is_symbol(p) and all(n.name in defined for n in symbols.roots(p)):
+        if p.name not in defined and symbols.is_symbol(p) and _is_made_of(p, defined):
             continue  # made of sizes that are there, where an executor's operation takes it
         if p.name not in defined:
             raise TraceCheckError(f"{p.name} is used before it is defined, in\n{bsym}\nof\n{trace}")
@@ -61,6 +64,14 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, Proxy | str], trace: Trace,
             raise TraceCheckError(f"{p.name} comes out of\n{bsym}\nbut of none of its subsymbols")
         defined[p.name] = p
         _define_sizes(p, defined)
+
+
+def _is_made_of(n: Any, defined: Container[str]) -> bool:
+    """Whether a size can be computed of what is defined."""
+    if not isinstance(n, Proxy) or n.name in defined:
+        return True
+    origin = getattr(n, "origin", None)
+    return origin is not None and all(_is_made_of(part, defined) for part in origin[1])
 
 
 def _type_of(known: Proxy | str | None) -> str | None:

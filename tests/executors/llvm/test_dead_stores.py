@@ -103,3 +103,33 @@ def test_the_rest_alone_is_made():
 def test_in_the_order_of_fortran():
     jitted, a = tnp.jit(smoothed), np.asfortranarray(make_array((40, 30), dtype="float64"))
     assert_same(jitted(a), smoothed(a))
+
+
+def diagonal(u):
+    new = u * 2
+    np.einsum("ii->i", new)[:] = 1
+    return new
+
+
+def updated_twice(u):
+    a = np.zeros_like(u)
+    a[1:-1] += u[1:-1]
+    a[1:-1] *= u[2:]
+    return a
+
+
+def updated_whole_and_in_part(u):
+    a = np.full_like(u, 2)
+    a += u
+    a[1:-1] -= u[:-2]
+    return a
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
+@pytest.mark.parametrize("f", [diagonal, updated_twice, updated_whole_and_in_part])
+def test_what_an_update_leaves_is_kept(f, dynamic):
+    jitted = tnp.jit(f, dynamic=dynamic)
+    for n in (40, 33, 3):
+        a = make_array((n, n), dtype="float64")
+        with within_bounds():
+            assert_same(jitted(a), f(a))

@@ -102,6 +102,20 @@ def test_it_takes_no_memory(f, dynamic):
     assert " temporary" not in text, text
 
 
+@pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
+def test_functions_of_short_rows_keep_their_vectors(dynamic):
+    def costly(u):
+        lap = np.zeros_like(u)
+        lap[1:-1, 1:-1] = u[2:, 1:-1] + u[:-2, 1:-1] - u[1:-1, 2:] - u[1:-1, :-2]
+        return np.tanh(np.exp(-u) + 0.1 * lap)
+
+    for n, in_boxes in ((20, False), (2000, True)):
+        a, jitted = make_array((30, n), dtype="float64") % 2, tnp.jit(costly, dynamic=dynamic)
+        with within_bounds():
+            assert_same(jitted(a), costly(a))
+        assert (" temporary" in str(tnp.explain(jitted))) != in_boxes
+
+
 def test_gradients_of_it():
     u, step = make_array((6, 7), dtype="float64") % 2, 1e-6
     f = lambda u: np.sum(heat(u) ** 2)  # noqa: E731

@@ -220,3 +220,40 @@ def test_gradients_go_round():
         more[place] += step
         less[place] -= step
         np.testing.assert_allclose(found[place], (f(more) - f(less)) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+def backwards(u):
+    return np.roll(u, 1, axis=0)[::-1] + 2 * u, np.flip(np.pad(u, 1, mode="wrap"), 0)[1:-1] * 2
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
+def test_rotated_arrays_are_read_backwards(dynamic):
+    same(backwards, (11, 9), (5, 4), (2, 3), dynamic=dynamic)
+    same(backwards, (11,), (40,), dynamic=dynamic)
+
+
+def backwards_in_a_loop(u, v, k):
+    x = v[:, ::-1]
+    x[:] = u[:, ::-1] + x
+    y = np.zeros_like(u)
+    for _ in range(k):
+        y = 2 * np.roll(x, 5, axis=1)
+    return y
+
+
+def test_a_view_whose_sizes_are_computed_goes_round():
+    jitted = tnp.jit(backwards_in_a_loop, dynamic=True)
+    for shape in ((12, 6), (7, 9)):
+        a = field(*shape)
+        assert_same(jitted(a, a.copy(), 2), backwards_in_a_loop(a, a.copy(), 2))
+
+
+def by_a_number(u, k):
+    return np.roll(u[::-1], k) + np.roll(u, 7)
+
+
+def test_a_number_of_places_decides_nothing_about_sizes():
+    jitted = tnp.jit(by_a_number, dynamic=True)
+    for n, k in ((40, 5), (33, 2), (33, 40)):
+        a = field(n)
+        assert_same(jitted(a, k), by_a_number(a, k))

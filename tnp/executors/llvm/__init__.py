@@ -22,6 +22,7 @@ from tnp.core import prims
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbols import Undecided
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import (
     indexing,  # noqa: F401 — it registers rules
@@ -172,7 +173,7 @@ class LLVMExecutor(FusionExecutor):
 def _for_any_size(make: Callable[..., AnySizeRegion], name: str, region: Region, fast: bool) -> Fused | None:
     try:
         made = make(name, region, fast)
-    except (Refused, Unavailable) as reason:
+    except (Refused, Unavailable, Undecided) as reason:
         logs.claims.debug("%s is not compiled for any size: %s", name, reason)
         return None
     return Fused(made.function, made.updates, made.describe)

@@ -237,8 +237,8 @@ def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
     total = Index(constant, terms)
     while True:
         for atom, c in total.terms.items():
-            if type(atom) is Remainder and isinstance(atom.by, int):  # of a rotation for any size there is no quotient
-                quotient = Quotient(atom.of, atom.by, atom.of.range()[1] // atom.by + 1)
+            if type(atom) is Remainder:
+                quotient = Quotient(atom.of, atom.by, atom.limit)  # to look for: how large it is makes no difference
                 if total.terms.get(quotient) == c * atom.by:
                     rest = Index(total.constant, {a: k for a, k in total.terms.items() if a not in (atom, quotient)})
                     total = rest + atom.of * c

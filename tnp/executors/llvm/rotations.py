@@ -76,9 +76,17 @@ def wrapped(index: Index, period: Any) -> Index:
         rest = Index(index.constant, {a: c for a, c in index.terms.items() if a is not inner})
         return wrapped(rest + inner.of, period)
     index = Index(simplest(index.constant), index.terms)
-    while _is_at_most(period, index.constant):
+    while _is_never_below(index, period):
         index = Index(simplest(index.constant - period), index.terms)
     return index if _is_within(index, period) else Index.of(Remainder(index, period, period))
+
+
+def _is_never_below(index: Index, period: Any) -> bool:
+    """Whether an index surely is at least ``period``, also one that goes backwards."""
+    if index.is_affine:
+        low, _ = ends(index)
+        return is_provable(low.plus(form(period), -1))
+    return all(factor >= 0 for factor in index.terms.values()) and _is_at_most(period, index.constant)
 
 
 def _is_within(index: Index, period: Any) -> bool:

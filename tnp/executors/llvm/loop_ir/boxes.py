@@ -17,7 +17,10 @@ Box: TypeAlias = "tuple[tuple[Any, Any], ...]"
 
 
 def box_of(at: Sequence[Index]) -> Box | None:
-    """Where positions are for all values of their variables; ``None`` if they leave out some between."""
+    """Where positions are for all values of their variables; ``None`` if they leave out some between, as those of a diagonal do."""
+    variables = [v for i in at for v in i.terms]
+    if len(set(variables)) < len(variables):
+        return None
     found = [_range(i) for i in at]
     box = tuple(place for place in found if place is not None)
     return box if len(box) == len(found) else None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from tnp.core import symbols
 from tnp.executors.llvm.bounds import simplest
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir.boxes import Box, around, box_of, written_in_parts
@@ -23,6 +24,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Nest,
     Statement,
     Store,
+    cost_of,
     parts_of,
     statements_of,
 )
@@ -32,6 +34,10 @@ __all__ = ["forward_stores"]
 
 #: parts of the expressions of a nest that is written once for each box, at most
 MOST_PARTS = 100
+#: additions for each element of a row that it pays to compute in a box without vectors
+SPARED = 1
+#: elements of a row of unknown length, and of a vector
+USUAL, VECTOR = 128, 8
 
 
 def forward_stores(kernel: Kernel) -> Kernel:
@@ -64,6 +70,8 @@ def _forwarded(entries: Sequence[Entry], reader: Nest, temporaries: set[Buffer])
         return None
     if any(_meet(statements_of(e), reader.statements) - together for e in nests):
         return None
+    if _is_slow(reader, made[first], [box for at in places if at is not None and (box := box_of(at)) is not None]):
+        return None
     found = list(entries)
     for i, at in zip(writers[first], places):
         nest = found[i]
@@ -75,6 +83,15 @@ def _forwarded(entries: Sequence[Entry], reader: Nest, temporaries: set[Buffer])
         found[i] = Nest(nest.loops, [*nest.statements, *more])
     del found[end]
     return found
+
+
+def _is_slow(reader: Nest, at: At, boxes: Sequence[Box]) -> bool:
+    """Whether a nest costs too much in boxes that are thin along its innermost loop: it is computed there element by element."""
+    inner = reader.loops[-1]
+    dim = next(d for d, i in enumerate(at) if inner in i.terms)
+    thin = sum(n for box in boxes if isinstance(n := box[dim][1], int) and n < VECTOR)
+    row = symbols.value_of(symbols.number_of(inner.limit)) or USUAL
+    return thin * cost_of(reader.statements) > SPARED * row
 
 
 def _taken_apart(entry: Entry, buffers: Container[Buffer]) -> list[Entry]:

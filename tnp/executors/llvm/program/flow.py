@@ -97,6 +97,8 @@ class Variable:
         self.away: Register | None = None
         self.current: Cell | None = None
         self.next: Cell | None = None
+        #: the level of the body in which the new value may be made in the buffer that the variable is not in; ``None`` if that is taken
+        self.free_in: int | None = None
         self.sizes: dict[int, Cell] = {}
         if isinstance(proxy, NumberProxy):
             self.cell = p.cell(dtypes.dtype_of_number(proxy.python_type))
@@ -131,11 +133,7 @@ class Variable:
 
     def _set_array(self, buffer: StridedView, x: Any) -> None:
         p = self.p
-        if (
-            self.other is not None
-            and isinstance(x, StridedView)
-            and x.same_as(self.other.like(ZERO, buffer.shape, buffer.strides))
-        ):
+        if self.is_in_place(x):
             self._exchange(buffer)
             return
         for n, m in zip(buffer.shape, x.shape):
@@ -149,6 +147,13 @@ class Variable:
         for d, slot in self.sizes.items():
             p.code.set(slot, x.shape[d])
 
+    def is_in_place(self, x: Any) -> bool:
+        """Whether an array is in the buffer that the variable is not in."""
+        other, buffer = self.other, self.buffer
+        if other is None or buffer is None or not isinstance(x, StridedView):
+            return False
+        return x.same_as(other.like(ZERO, buffer.shape, buffer.strides))
+
     def _change_buffers(self, buffer: StridedView, x: Any) -> None:
         """Makes the new value in the buffer that the variable is not in."""
         self.p.fill(self.place_of_next(x.shape), x)
@@ -158,6 +163,7 @@ class Variable:
         """Where the new value may be made, in the buffer that the variable is not in."""
         p, buffer = self.p, self.buffer
         assert buffer is not None and self.home is not None and self.next is not None
+        self.free_in = None
         if self.other is None:
             self.other = p.temporary(buffer.shape, buffer.dtype)
             self.away = self.other.memory.pointer
@@ -176,8 +182,8 @@ class Variable:
         self.p.code.set(self.next, buffer.memory.pointer)
 
     def may_be_made_ahead(self, shape: Sequence[Int]) -> bool:
-        """Whether an array of a shape may be made where the new value is to be."""
-        is_plain = self.buffer is not None and self.current is not None and not self.sizes
+        """Whether an array of a shape may be made where the new value is to be: one array in an iteration."""
+        is_plain = self.current is not None and not self.sizes and self.free_in == self.p.level
         return is_plain and self.buffer is not None and self.buffer.shape == tuple(shape)
 
     def come_home(self) -> None:
@@ -271,11 +277,12 @@ class Carried:
         """Assigns results of a body to variables, all at once."""
         p = self.p
         buffers = {v.buffer.memory for v in variables if v.buffer is not None}
+        buffers |= {v.other.memory for v, x in zip(variables, results) if v.other is not None and not v.is_in_place(x)}
         values = []
         for v, x in zip(variables, results):
             if v.buffer is None:
                 values.append(Scalar(p.scalar(x), x.dtype) if isinstance(x, (StridedView, Thunk)) else x)
-            elif (x.reads & buffers) - {v.buffer.memory}:
+            elif (x.reads & buffers) - {v.buffer.memory, v.other and v.other.memory}:
                 values.append(p.force(x))
             else:
                 values.append(x)
@@ -294,7 +301,10 @@ class Carried:
 def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any]) -> None:
     """One iteration of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
-    homes, p.homes = p.homes, p.homes | _homes(carried, body)
+    own_homes = _homes(carried, body)
+    for v in own_homes.values():
+        v.free_in = p.level + 1
+    homes, p.homes = p.homes, p.homes | own_homes
     with p.body(body, values, repeats=True) as results:
         _check_results(p, carried, results, carried.args)
         leaves = condition(p, results[-1]) if len(results) > len(carried.args) else FALSE

@@ -51,7 +51,7 @@ def drop_dead_stores(kernel: Kernel) -> Kernel:
 def _forward_constants(nests: list[Entry], first: int) -> None:
     """Has an update of an array of one constant (``n = np.zeros(...); n[1:-1] += ...``) take that, and not read the array."""
     nest = nests[first]
-    for k, s in enumerate(nest.statements if isinstance(nest, Nest) else ()):
+    for s in nest.statements if isinstance(nest, Nest) else ():
         if not isinstance(s, Store) or not isinstance(s.value, Constant) or not _is_whole(s, cast("Nest", nest)):
             continue
         if sum(o.buffer is s.buffer for o in cast("Nest", nest).statements) > 1:

@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import inspect
 import operator
-import sys
 import types
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -60,6 +59,7 @@ from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch, own_signals
 from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
@@ -384,16 +384,14 @@ class Runtime(ControlFlow):
                     return call_undefined(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
+        refused = tracer.specializer.refused
         try:
             result = f(*args, **kwargs)
             if class_of(result) is f:
                 tracer.inputs.made[id(result)] = result
             return result
-        except TypeError as error:  # code in C tells the classes that it was given
-            is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
-            kinds = (TracedArray, TracedNumber, *(type(a) for a in args if is_cell_array(a) or is_array_of_class(a)))
-            if not is_pythons and any(kind.__name__ in str(error) for kind in kinds):
-                raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
+        except Exception as error:
+            raise_what_is_behind(error, f, args, refused)
             raise
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -541,11 +541,11 @@ def test_libraries_that_hide_why_they_have_no_value(monkeypatch):
             if x[k] > 0.5:
                 names.append(k)
                 p = p + x[k]
-        return optimize.brentq(above, 0.0, p * 2, args=(p / 2,))
+        return optimize.brenth(above, 0.0, p * 2, args=(p / 2,))
 
     def caught(x):
         try:
-            return optimize.brentq(above, x.sum(), x.max() + 9, args=(x.min(),))
+            return optimize.brenth(above, x.sum(), x.max() + 9, args=(x.min(),))
         except ValueError:
             return x * 2
 

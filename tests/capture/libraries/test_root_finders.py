@@ -1,5 +1,7 @@
 """SciPy's root finders: the function is compiled with the search, and roots and errors are eager's."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -111,3 +113,69 @@ def test_reports_effects_and_errors_of_the_function():
     assert jitted(2.0) == raising(2.0)
     with pytest.raises(KeyError):
         jitted(9.0)
+
+
+def test_newtons_method_and_the_secant_method_are_compiled():
+    """Also in a loop, with derivatives, from whole numbers, and where the tolerance is wide."""
+
+    def kepler(anomalies, e):
+        out = np.zeros(len(anomalies))
+        for i, m in enumerate(anomalies):
+            out[i] = optimize.newton(lambda v: v - e * np.sin(v) - m, m, lambda v: 1 - e * np.cos(v), maxiter=100)
+        return out
+
+    def secant(p, x):
+        f = functools.partial(cubic, p=p, q=2.0)
+        return (
+            optimize.newton(f, 3),
+            optimize.newton(cubic, x, args=(p, 4.0), tol=1e-3, rtol=1e-2),
+            [type(optimize.newton(f, x))],
+        )
+
+    def slope_without_values(p):
+        return optimize.newton(lambda v: v**3 - p, 1.0, lambda v: 3 * v**2)
+
+    assert programs(kepler, (np.linspace(0.1, 6, 40), 0.3), (np.linspace(0.1, 5, 30), 0.8)) <= 2
+    assert programs(secant, (2.0, 3.5), (2.5, 4.0), (3.0, 5.0)) == 1
+    assert programs(slope_without_values, (2.0,), (3.0,), (0.5,)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    "start", [1.0, 1, np.float32(1), np.array(1.0), np.array([1.0]), np.array([1.0, 3.0]), 1.0 + 1j], ids=repr
+)
+def test_starts_of_newtons_method(start):
+    """Roots have the types of SciPy's; those of arrays and complex numbers are not looked for here."""
+
+    def f(p):
+        return optimize.newton(lambda v: v * v - p, start)
+
+    jitted = tnp.jit(f)
+    for p in (2.0, 3.0):
+        assert_same(jitted(p), f(p), rtol=1e-12)
+
+
+def test_newtons_errors_are_scipys():
+    """Of a slope of zero, of a secant that is level, and of too few steps."""
+
+    def level(p):
+        return optimize.newton(lambda v: v * 0 + p, 1.0)
+
+    def slope(p):
+        return optimize.newton(lambda v: v * v + p, 0.0, lambda v: 2 * v)
+
+    def steps(p):
+        return optimize.newton(lambda v: v * v - p, 50.0, maxiter=3)
+
+    def caught(p):
+        try:
+            return optimize.newton(lambda v: v * v + p, p)
+        except RuntimeError:
+            return -1.0
+
+    for f in (level, slope, steps):
+        with pytest.raises(RuntimeError) as expected:
+            f(2.0)
+        with pytest.raises(RuntimeError, match=str(expected.value)[:20]):
+            tnp.jit(f)(2.0)
+    assert tnp.jit(caught)(2.0) == -1.0

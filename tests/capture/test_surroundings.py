@@ -506,3 +506,30 @@ def test_modules_that_have_no_text():
     assert "eager" not in str(tnp.explain(jitted))
     module.sin = np.cos
     assert_same(jitted(x), f(x))
+
+
+def test_modules_that_are_imported_by_their_names():
+    """A module that is loaded is what it is; one that is not loaded is imported by Python."""
+
+    def loaded(x):
+        found = []
+        for name in ("numpy.linalg", "math"):
+            try:
+                found.append(__import__(name))
+            except ImportError:
+                return x
+        return x * found[1].pi + len(found)
+
+    def missing(x):
+        try:
+            __import__("a_module_that_nobody_has")
+        except ImportError:
+            return x * 3
+        return x
+
+    x = np.arange(5.0)
+    jitted = tnp.jit(loaded)
+    assert_same(jitted(x), loaded(x))
+    assert "eager" not in str(tnp.explain(jitted)) and "in parts" not in str(tnp.explain(jitted))
+    with not_compiled_whole("not loaded"):
+        assert_same(tnp.jit(missing)(x), missing(x))

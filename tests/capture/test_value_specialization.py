@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 import tnp
 from tests.eager_checks import not_compiled_whole
@@ -527,3 +528,33 @@ def test_long_loops_that_need_values_are_pythons():
     with not_compiled_whole("operations in all"):
         assert_same(jitted(x), f(x))
     assert_same(jitted(x * 2), f(x * 2))
+
+
+def test_libraries_that_hide_why_they_have_no_value(monkeypatch):
+    """SciPy's code in C raises an error of its own where the conversion of a number failed; what is before it is compiled."""
+
+    def above(v, p):
+        return v * v - p
+
+    def f(x, p):
+        for k in range(len(x)):
+            if x[k] > 0.5:
+                names.append(k)
+                p = p + x[k]
+        return optimize.brenth(above, 0.0, p * 2, args=(p / 2,))
+
+    def caught(x):
+        try:
+            return optimize.brenth(above, x.sum(), x.max() + 9, args=(x.min(),))
+        except ValueError:
+            return x * 2
+
+    names = []
+    monkeypatch.setattr(Specializer, "LIMIT", 2)
+    x = np.random.default_rng(0).random(6)
+    jitted = tnp.jit(f)
+    with not_compiled_whole("value guards already"):
+        assert_same(jitted(x, 1.0), f(x, 1.0))
+    assert names == names[: len(names) // 2] * 2
+    with warnings.catch_warnings(action="ignore"):
+        run(caught, *arrays(x, x + 3, x - 2))

@@ -181,3 +181,21 @@ def test_vectorize_of_a_function_that_gives_a_named_tuple():
 
     for shape in ((3, 2), (4, 3, 2), (2, 20, 3, 2)):
         compiled(f, np.random.default_rng(0).normal(size=shape))
+
+
+@pytest.mark.parametrize(
+    "function", [np.linalg.norm, np.ptp, lambda row: row.max() - row[0]], ids=["norm", "ptp", "own"]
+)
+def test_axes_among_the_arguments(function):
+    """The program is for the axis, and for rows of any number."""
+
+    def f(a, axis=-1):
+        return np.apply_along_axis(function, axis, a)
+
+    jitted = tnp.jit(f)
+    for axis in ((), (0,), (1,)):
+        for n in (5, 7, 9):
+            a = np.random.default_rng(n).random((n, 4))
+            assert_same(jitted(a, *axis), f(a, *axis))
+    assert "eager" not in str(tnp.explain(jitted)) and "opaque" not in str(tnp.explain(jitted))
+    assert tnp.cache_info(jitted).misses <= 6

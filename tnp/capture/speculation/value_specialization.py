@@ -128,6 +128,8 @@ class Specializer:
         #: the operations of their programs, in all, and how many of the values each place of the program needs
         self._operations = 0
         self._places: Counter[str] = Counter()
+        #: what :meth:`value` raised last, which code in C may have replaced by an error of its own
+        self.refused: NeedsValue | None = None
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
@@ -143,6 +145,13 @@ class Specializer:
 
     def value(self, proxy: Proxy, what: str) -> Any:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
+        try:
+            return self._value(proxy, what)
+        except NeedsValue as needed:
+            self.refused = needed
+            raise
+
+    def _value(self, proxy: Proxy, what: str) -> Any:
         if proxy.name in self.specialized or proxy.name in self.settled:
             return self._found(proxy)
         if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size

@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import inspect
 import operator
-import sys
 import types
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -27,6 +26,7 @@ from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import fresh
+from tnp.capture.libraries.numpy.root_finders import root_of
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_class, is_array_of_class, new_array
 from tnp.capture.objects.cell_arrays import is_cell_array
@@ -60,6 +60,7 @@ from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch, own_signals
 from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
@@ -262,10 +263,11 @@ class Runtime(ControlFlow):
         if own_call is not None:
             return own_call(f, *args, **kwargs)
         if kind is types.FunctionType:
-            symbol = NUMPY.symbol_of(f)
-            if symbol is None:
-                return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
-            return self._call_numpy(f, symbol, args, kwargs)
+            if (symbol := NUMPY.symbol_of(f)) is not None:
+                return self._call_numpy(f, symbol, args, kwargs)
+            if (root := root_of(f, args, kwargs)) is not NotImplemented:
+                return root
+            return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
         if kind is types.MethodType:
             if _is_traced_method(f):
                 return call_traced(f.__func__, (f.__self__, *args), kwargs)
@@ -384,16 +386,14 @@ class Runtime(ControlFlow):
                     return call_undefined(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return fresh(f(*args, **kwargs))
+        refused = tracer.specializer.refused
         try:
             result = f(*args, **kwargs)
             if class_of(result) is f:
                 tracer.inputs.made[id(result)] = result
             return result
-        except TypeError as error:  # code in C tells the classes that it was given
-            is_pythons = str(getattr(f, "__module__", None)).partition(".")[0] in sys.stdlib_module_names
-            kinds = (TracedArray, TracedNumber, *(type(a) for a in args if is_cell_array(a) or is_array_of_class(a)))
-            if not is_pythons and any(kind.__name__ in str(error) for kind in kinds):
-                raise NeedsEager(f"{f.__qualname__} does not take an array that is traced") from error
+        except Exception as error:
+            raise_what_is_behind(error, f, args, refused)
             raise
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ import builtins
 import collections
 import itertools
 import operator
+import sys
 import types
 import warnings
 from collections.abc import Callable
@@ -247,6 +248,13 @@ def of_items(
     return found if f in (any, all, list) else runtime.call(f, found)
 
 
+def _import(name: str, *args: Any, **kwargs: Any) -> Any:
+    """``__import__`` of a module that is loaded, which runs no code."""
+    if type(name) is not str or name not in sys.modules or args or kwargs:
+        raise NeedsEager(f"it imports {name}, which is not loaded")
+    return __import__(name)
+
+
 def _dir(x: Any) -> Any:
     raise NeedsEager("it lists the attributes of an object")
 
@@ -312,6 +320,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     delattr: delete_attribute,
     vars: lambda x: get_attribute(x, "__dict__"),
     dir: _dir,
+    __import__: _import,
     np.ndarray: _ndarray,
     np.ndarray.__new__: new_array,
     **PRODUCTS,
@@ -328,5 +337,5 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     list, np.ndarray, np.ndarray.__new__, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
-    operator.is_, operator.is_not, warnings.catch_warnings, collections.deque, *OF_OBJECT, *PRODUCTS,
+    __import__,     operator.is_, operator.is_not, warnings.catch_warnings, collections.deque, *OF_OBJECT, *PRODUCTS,
 ))  # fmt: skip

@@ -229,7 +229,7 @@ def _apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: An
 
 
 def _along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    a = _call(np.asanyarray, arr)
+    a, axis = _call(np.asanyarray, arr), active.current().known(axis)
     moved = _call(np.moveaxis, a, axis, -1)
     *around, length = moved.shape
     count = math.prod(around)

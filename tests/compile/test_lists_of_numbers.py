@@ -2,6 +2,7 @@
 
 import bisect
 import heapq
+import itertools
 import math
 import statistics
 
@@ -10,6 +11,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import whole
+from tnp.executors import llvm
 from tnp.runtime.lists import numbers_of
 from tnp.testing import assert_same
 
@@ -172,3 +174,20 @@ def test_a_list_that_another_argument_is_too():
     x = floats()
     for args in ((x, x), (x, floats()), (floats(), x), (x, x)):
         assert_same(jitted(*args), f(*args))
+
+
+@pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
+def test_a_list_with_room_for_many_is_not_copied():
+    """A loop on threads whose checks may fail copies what it writes: of a list, that would be all that there is room for."""
+
+    def shares(n):
+        k = int(n**0.5)
+        p = [x + 0.5 for x in range(k)]
+        for i in range(k):
+            p[i] /= k
+        return np.array(list(itertools.product(p, repeat=2)))
+
+    jitted = tnp.jit(shares, strict=True)
+    for n in (40, 64, 100, 64):
+        assert_same(jitted(n), shares(n))
+    assert "run in parallel" not in str(tnp.explain(jitted))

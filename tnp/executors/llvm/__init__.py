@@ -94,7 +94,9 @@ class LLVMExecutor(FusionExecutor):
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR
 
     def joins_any(self, bsym: BoundSymbol) -> bool:
-        """A few elements do not decide whether a kernel is one for any size."""
+        """A few elements do not decide whether a kernel is one for any size. Updates stay: what is computed in place would be copied."""
+        if bsym.has_tag_inside(OpTags.UPDATE):
+            return False
         arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
         return bool(arrays) and all(map(_are_few, arrays)) and loop_ir.takes(bsym)
 

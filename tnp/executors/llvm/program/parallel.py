@@ -225,8 +225,10 @@ def _of_its_own(block: Block) -> Iterator[Instruction]:
 
 def _may_be_undone(p: Program, loop: Loop) -> bool:
     """Whether what the program writes can be copied before, and is little beside the work."""
-    arrays = undone(p.written)
-    return arrays is not None and sum(size for _, _, size in arrays) * WORK_PER_BYTE <= loop.work * loop.trips
+    arrays, count = undone(p.written), loop.last - loop.first
+    is_told = count.known is not None or count.is_of_sizes or _is_of_loops(count)
+    trips = loop.trips if is_told else min(loop.trips, UNKNOWN_TRIPS)  # of a list there may be room for many more
+    return arrays is not None and sum(size for _, _, size in arrays) * WORK_PER_BYTE <= loop.work * trips
 
 
 def _accesses(loop: Loop) -> Iterator[Access]:

@@ -23,6 +23,12 @@ def laplace(u):
     return u + 0.1 * lap, lap
 
 
+def by_itself(u):
+    new = u.copy()
+    new[1:-1, 1:-1] = new[1:-1, 1:-1] + 0.1 * (new[2:, 1:-1] + new[:-2, 1:-1] - 2 * new[1:-1, 1:-1])
+    return new
+
+
 def with_edges(u):
     new = u * 2
     new[:, 2:-1] = u[:, 1:-2] - u[:, 3:]
@@ -80,7 +86,20 @@ def shorter(u):
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["known", "any size"])
 @pytest.mark.parametrize(
-    "f", [smoothed, laplace, with_edges, in_place, several, all_of_it, read_before, added_to, added_twice, shorter]
+    "f",
+    [
+        smoothed,
+        laplace,
+        by_itself,
+        with_edges,
+        in_place,
+        several,
+        all_of_it,
+        read_before,
+        added_to,
+        added_twice,
+        shorter,
+    ],
 )
 def test_around_what_is_overwritten(f, dynamic):
     jitted = tnp.jit(f, dynamic=dynamic)

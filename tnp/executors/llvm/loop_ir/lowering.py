@@ -495,6 +495,8 @@ class _Lowering:
     # Elements
 
     def _element(self, node: Node, at: Indices) -> Expression:
+        if node.op == "copy" and node.sources[0] in self.stored and self.stored[node.sources[0]].role == "input":
+            node = node.sources[0]  # so that an update of the copy does not read what it writes
         if node in self.stored:
             return Load(self.stored[node], at)
         if (node, at) not in self._elements:

@@ -23,8 +23,7 @@ class Rotation(View):
 def rotation(arrays: Sequence[Node], shape: Sequence[Any], dim: int, position: int) -> Rotation | None:
     """Arrays that are put together along ``dim``, if they are slices of one array that go round it.
 
-    The array in the source of an element is then its position in the result less a multiple of the *period*, by as many
-    periods as there are parts before its own.
+    The position of an element in the source is its position in the result, less the *period* for each part before its own.
     """
     first = arrays[0]
     if type(first) is not View or len(arrays) < 2:

@@ -65,7 +65,7 @@ def _forward_constants(nests: list[Entry], first: int) -> None:
 
 
 def _with_constant(statements: Sequence[Statement], buffer: Buffer, value: Constant) -> list[Statement]:
-    """Statements, the first of which that writes to an array of a constant takes that."""
+    """Statements; the first that writes to an array of a constant takes the constant."""
     first = next(i for i, s in enumerate(statements) if s.buffer is buffer)
     is_store = isinstance(statements[first], Store)
     known = _Known(buffer, value, statements[first].at)

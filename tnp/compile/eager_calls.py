@@ -89,7 +89,7 @@ def eager_turns(jitted: Jitted, form: CallSignature, ways: Sequence[FasterWay]) 
 
 
 def has_too_many(form: CallSignature, entries: Sequence[CacheEntry], hits: int) -> bool:
-    """Whether a span, programs of which ran ``hits`` times, was compiled so often that Python is to run it."""
+    """Whether a span was compiled so often that Python is to run it; its programs ran ``hits`` times."""
     seconds = sum(e.seconds for e in entries if e.form is form)
     most = SPAN_LIMIT if seconds < SECONDS_OF_A_SPAN else LONG_SPAN_LIMIT
     return form.traced >= MOST_OF_A_SPAN or (form.traced >= most and hits < HITS_OF_A_PROGRAM * form.traced)

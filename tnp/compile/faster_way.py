@@ -333,7 +333,7 @@ class GuardedWay(FasterWay):
         super()._start_over()
 
     def _waking(self) -> Callable[..., Any]:
-        """Runs calls, none of which came until now, compiled. They are timed again once some have come."""
+        """Runs calls compiled where none came until now. They are timed again once some have come."""
         compiled = self._compiled
 
         def run(*values: Any) -> Any:

@@ -42,7 +42,7 @@ KEYS = 4
 LARGE = 100
 #: what Python reads of a dict or a table that has as many items, if the program may not, does not make each item an input
 LARGER = 1000
-#: after so many traces, each of which learned integers in the same argument, all integers in it are known
+#: after so many traces that each learned integers in the same argument, all integers in it are known
 TRACES = 4
 #: what keys are compared
 _PLAIN = frozenset((str, bytes, int, float, complex, bool, type(None)))

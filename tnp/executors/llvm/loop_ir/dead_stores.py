@@ -1,4 +1,4 @@
-"""Dead store elimination: an array of which a part is overwritten before anything reads it is only made around that part.
+"""Dead store elimination: where a part of a new array is overwritten before anything reads it, only the rest is made.
 
 ``new = u.copy(); new[1:-1, 1:-1] = ...`` copies the border alone, and ``np.zeros_like(u)`` fills it.
 """

@@ -106,7 +106,7 @@ def _taken_apart(entry: Entry, buffers: Container[Buffer]) -> list[Entry]:
 
 
 def _read_by_point(reader: Nest) -> Mapping[Buffer, At]:
-    """The arrays of which a nest reads, at each of its points, the element there."""
+    """The arrays that a nest reads only at its own point: at each point, the element there."""
     found: dict[Buffer, At] = {}
     others = set[Buffer]()
     for load in (load for s in reader.statements for load in s.reads):

@@ -1,7 +1,7 @@
 """Index set splitting: innermost loops are cut where the positions of rotated arrays begin anew.
 
 Of ``np.roll(u, 1)`` the first element is ``u[-1]``, and all others are neighbours in ``u``. So a loop over it becomes two,
-in which positions are affine. In the loops around, a remainder is computed once a row.
+with affine positions. In the loops around, a remainder is computed once a row.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Variable:
         return self.other.like(ZERO, shape, self.other.strides)
 
     def _exchange(self, buffer: StridedView) -> None:
-        """Makes the buffer with the new value that in which the variable is."""
+        """Moves the variable to the buffer with the new value."""
         assert self.other is not None and self.current is not None and self.next is not None
         self.p.code.set(self.current, self.other.memory.pointer)
         self.p.code.set(self.next, buffer.memory.pointer)

@@ -479,7 +479,7 @@ def test_programs_that_no_call_comes_to_any_longer_keep_no_guards_alive(monkeypa
     for _ in range(WATCHED):
         jitted(seldom)
     assert misses_of([2.5, 3.5]) == 0
-    for _ in range(WATCHED):  # one of which is timed
+    for _ in range(WATCHED):  # every WATCHED-th call is timed
         clock.step = 10.0
         jitted(seldom), jitted(seldom)
         clock.step = 0.0

@@ -176,6 +176,7 @@ def test_a_list_that_another_argument_is_too():
         assert_same(jitted(*args), f(*args))
 
 
+# The test is about native code alone: without a target for the machine, NumPy runs each operation.
 @pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 def test_a_list_with_room_for_many_is_not_copied():
     """A loop on threads whose checks may fail copies what it writes: of a list, that would be all that there is room for."""

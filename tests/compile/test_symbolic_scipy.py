@@ -112,6 +112,7 @@ def test_two_sizes_that_vary_apart():
     assert len(programs_of(f)) == 2
 
 
+# The test is about native code alone: without a target for the machine, NumPy runs each operation.
 @pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 @pytest.mark.parametrize("function", NATIVE.values(), ids=NATIVE)
 def test_filters_of_any_size_are_native(function):

@@ -77,7 +77,7 @@ def eager_turns(jitted: Jitted, form: CallSignature, ways: Sequence[FasterWay]) 
             values = jitted._bound(args, kwargs)
             entries = (e for e in jitted._entries if e.form is form)
             entry = next((e for e in entries if e.prologue.first_failure(values) is None), None)
-        except Exception:  # the call has written to what guards read
+        except Exception:  # the call has changed a value that a guard reads
             return False
         if entry is None or not form.left_out.has(entry.way):
             return False

@@ -57,9 +57,9 @@ SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 #: one of so many eager calls is timed; after one that took longer, the next
 WATCHED = 8
-#: eager calls that took half as long as one of other arguments, and for which guards are asked
+#: so many eager calls that take more than half of the limit run the guards
 SUSPECTED = 16
-#: timed calls in a row that run eagerly behind guards, after which the programs that no call came to meanwhile need none
+#: after so many timed eager calls in a row, programs without a call in that time lose their guards
 ALONE = 4
 
 
@@ -135,7 +135,7 @@ class FasterWay:
 
     @property
     def limit(self) -> float:
-        """Seconds of an eager call from which on it is of other arguments."""
+        """Seconds: an eager call that takes longer has other arguments."""
         return self._limit
 
     def direct(self, **options: Any) -> Callable[..., Any]:

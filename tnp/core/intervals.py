@@ -192,13 +192,13 @@ def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> N
             result.most = divisor, forms[0]
 
 
-def note_least(x: NumberProxy, least: int) -> bool:
-    """Notes that ``x`` is at least ``least``, if it is one number plus a constant. Gives whether it is."""
-    form = linear(x)
-    terms = list(form.terms.values())
+def note_least(x: Linear, least: int) -> bool:
+    """Notes that a form is at least ``least``, if it is one number plus a constant. Gives whether it is. The bound on that number bounds
+    everything that is computed from it."""
+    terms = list(x.terms.values())
     if len(terms) != 1 or terms[0][1] != 1:
         return False
-    number, low = terms[0][0], least - form.constant
+    number, low = terms[0][0], least - x.constant
     number.low = low if number.low is None else max(low, number.low)
     return True
 

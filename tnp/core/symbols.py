@@ -150,7 +150,7 @@ class Relations:
         is_less = _known(a) < _known(b)
         excess = difference.plus(intervals.linear(1), -1) if is_less else difference.times(-1)
         self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = ">=", excess
-        _narrow(excess)
+        intervals.note_least(excess, 0)
         return is_less
 
 
@@ -310,19 +310,9 @@ def as_dimension(n: int | NumberProxy) -> int | NumberProxy:
     if n.relations.less(n, LEAST):
         n.relations.fix(n)
         return _known(n)
-    if not _narrow(intervals.linear(n).plus(intervals.linear(LEAST), -1)) and n.form is None:
+    if not intervals.note_least(intervals.linear(n), LEAST) and n.form is None:
         n.low = max(n.low or 0, LEAST)
     return n
-
-
-def _narrow(form: intervals.Linear) -> bool:
-    """Notes that a form of one symbol is not negative: a bound on the root bounds everything that is computed from it."""
-    terms = tuple(form.terms.values())
-    if len(terms) != 1 or terms[0][1] != 1:
-        return False
-    root = terms[0][0]
-    root.low = -form.constant if root.low is None else max(root.low, -form.constant)
-    return True
 
 
 class Extent:

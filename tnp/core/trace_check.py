@@ -67,7 +67,7 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, Proxy | str], trace: Trace,
 
 
 def _is_made_of(n: Any, defined: Container[str]) -> bool:
-    """Whether a size can be computed of what is defined."""
+    """Whether a size follows from defined names."""
     if not isinstance(n, Proxy) or n.name in defined:
         return True
     origin = getattr(n, "origin", None)

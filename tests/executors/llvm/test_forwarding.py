@@ -8,12 +8,13 @@ from tests.kernel_bounds import within_bounds
 from tnp.executors import llvm
 from tnp.testing import assert_same, make_array
 
+# The test is about native code alone: without a target for the machine, NumPy runs each operation.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 
 
 @pytest.fixture(autouse=True)
 def small_arrays_go_the_way_of_large_ones(monkeypatch):
-    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, and not by this
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # the key of cached code lacks this setting
     monkeypatch.setattr("tnp.executors.llvm.loop_ir.dead_stores.LEAST", 0)
 
 

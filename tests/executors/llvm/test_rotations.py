@@ -8,6 +8,7 @@ from tests.kernel_bounds import within_bounds
 from tnp.executors import llvm
 from tnp.testing import assert_same, make_array
 
+# The test is about native code alone: without a target for the machine, NumPy runs each operation.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no
 
 @pytest.fixture(autouse=True)
 def small_arrays_go_the_way_of_large_ones(monkeypatch):
-    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, and not by these
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # the key of cached code lacks these settings
     for name in ("SKEWED_BYTES", "SKEWED_ROW_BYTES", "SKEWED_CODE_BYTES"):
         monkeypatch.setattr(f"tnp.executors.llvm.target.{name}", 0)
     monkeypatch.setattr("tnp.executors.llvm.loop_ir.skewed.ROWS_FOR_EACH_LEFT", 1)

@@ -65,7 +65,7 @@ def holds_more(found: Any, most: int) -> bool:
 
 
 def container_of(description: str) -> str:
-    """The description of an item's container; an empty string if ``description`` is not that of an item."""
+    """The description of an item's container, or an empty string for anything but an item."""
     return description.rpartition("[")[0] if description.endswith("]") else ""
 
 
@@ -334,7 +334,7 @@ class VaryingValues:
         self._read.add(container)
 
     def reads_of_all(self, description: str) -> None:
-        """The same for what is at the same place of other items of the lists around it."""
+        """Takes a value, and its counterparts in the other items of the lists around it, for ones that do not vary."""
         self._read_of_all.add(without_positions(description))
 
     def specialize(self, name: str, dim: int | None) -> None:

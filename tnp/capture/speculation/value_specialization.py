@@ -137,7 +137,11 @@ class Specializer:
         """Goes on as if a size that only the running program knows were large enough; where it is not, the call runs eagerly. Gives whether
         the trace can."""
         tracer = self.tracer
-        if tracer.regions or not tracer.may_start_over() or not intervals.note_least(needed.size, needed.least):
+        if (
+            tracer.regions
+            or not tracer.may_start_over()
+            or not intervals.note_least(intervals.linear(needed.size), needed.least)
+        ):
             return False
         tracer.expects_no_error()
         prims.assert_(prims.ge(needed.size, needed.least), START_OVER)

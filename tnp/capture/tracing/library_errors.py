@@ -18,8 +18,8 @@ __all__ = ["raise_what_is_behind"]
 def raise_what_is_behind(
     error: Exception, f: Callable[..., Any], args: tuple[Any, ...], refused: NeedsValue | None
 ) -> None:
-    """Raises :class:`NeedsEager` if ``f`` raised ``error`` because of what is traced. ``refused`` is the value that was refused last
-    before the call."""
+    """Raises :class:`NeedsEager` if ``f`` raised ``error`` because of what is traced. ``refused`` is the last value
+    that was refused before the call."""
     needed = active.current().specializer.refused
     if needed is not refused and needed is not None:  # code in C tells that it could not parse its arguments
         raise needed from error

@@ -1,4 +1,4 @@
-"""What regions ask of operations: the prims that they are made of, the way to what they update, whether they compute sizes."""
+"""Questions about the operations of a region: their prims, the views through which they update, whether they compute sizes."""
 
 from __future__ import annotations
 

@@ -30,8 +30,10 @@ FEW_ELEMENTS = 16
 LOOP_ELEMENTS = 32 * 1024
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
-#: the same of a value that one statement reads at neighbours; a division and a root of vectors in the cache count as so many more
+#: the same of a value that one statement reads at neighbours; so much more a division or a root of vectors in the cache costs there
 NEIGHBOURS, SLOW_DIVISION = 24, 8
+#: pieces of one loop over rotated arrays, at most: each is code of its own
+MOST_PIECES = 12
 #: what it costs to read elements that are not neighbours in memory (additions)
 READ_APART = 2
 #: what is gathered is stored if so many times as many points read it

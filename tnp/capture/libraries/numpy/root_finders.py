@@ -207,7 +207,7 @@ def root_of(finder: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     specializer = tracer.specializer
     evaluator, specializer.evaluator = specializer.evaluator, None  # the loop is for any values
     try:
-        way: Any = rewritten(ways[len(others)])  # type: ignore[arg-type]  # it is a Python function
+        way: Any = rewritten(ways[len(others)])  # type: ignore[arg-type]  # ``rewritten`` asks for a FunctionType, and the table has Callables
         root, is_found = way(f, *numbers, more, *options, *others)
     finally:
         specializer.evaluator = evaluator

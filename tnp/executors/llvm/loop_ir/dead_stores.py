@@ -32,7 +32,7 @@ from tnp.executors.llvm.loop_ir.splitting import Substitution
 
 __all__ = ["drop_dead_stores"]
 
-#: the elements of an array of known size from which on it pays to make it in parts
+#: arrays of known size with fewer elements are made as a whole
 LEAST = 512
 
 
@@ -73,7 +73,7 @@ def _with_constant(statements: Sequence[Statement], buffer: Buffer, value: Const
 
 
 class _Known(Renaming):
-    """Statements with a constant for what they read of an array at the place that they write."""
+    """Replaces loads of one element of an array, the one that a statement writes, by a constant."""
 
     def __init__(self, buffer: Buffer, value: Constant, place: At) -> None:
         super().__init__({}, {})

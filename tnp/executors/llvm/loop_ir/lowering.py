@@ -380,7 +380,7 @@ class _Lowering:
         )
 
     def _time_of(self, node: Node) -> float:
-        """The same of vectors in the cache, for which divisions and roots take longer."""
+        """:meth:`_cost_of` vectors in the cache, where divisions and roots take longer."""
         slow = sum(n.op in _DIVISIONS for n in {node, *self._inline(node)})
         return self._cost_of(node) + slow * target.SLOW_DIVISION
 

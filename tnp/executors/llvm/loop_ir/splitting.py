@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from tnp.executors.llvm import target
 from tnp.executors.llvm.bounds import form, is_provable, simplest
 from tnp.executors.llvm.index import Index, Part, Remainder, Var
 from tnp.executors.llvm.loop_ir.fusion import Renaming
@@ -18,9 +19,6 @@ from tnp.executors.llvm.loop_ir.nodes import Entry, Kernel, Load, Nest, Position
 from tnp.executors.llvm.rotations import wrapped
 
 __all__ = ["Substitution", "cuts_of", "is_cut", "split"]
-
-#: pieces of one loop, at most: each is code of its own
-MOST_PIECES = 12
 
 
 def split(kernel: Kernel) -> Kernel:
@@ -45,7 +43,7 @@ def cuts_of(statements: Iterable[Statement], loop: Var) -> list[Any] | None:
             return None
         cut = simplest(by - constant)
         while not _is_less(loop.limit - 1, cut):
-            if not (_is_less(0, cut) and _is_less(cut, loop.limit)) or len(cuts) == MOST_PIECES - 1:
+            if not (_is_less(0, cut) and _is_less(cut, loop.limit)) or len(cuts) == target.MOST_PIECES - 1:
                 return None
             if not any(cut == c for c in cuts):
                 cuts.append(cut)
@@ -70,11 +68,10 @@ def _is_less(a: Any, b: Any) -> bool:
 def _parts_with(loop: Var, statements: Iterable[Statement]) -> Iterator[Part]:
     """The quotients and remainders that depend on a loop's variable."""
     for s in statements:
-        waiting = [*s.at]
+        indices = [*s.at]
         for x in parts_of(s.value):
-            waiting += x.at if isinstance(x, Load) else [x.index] if isinstance(x, Position) else []
-        while waiting:
-            index = waiting.pop()
+            indices += x.at if isinstance(x, Load) else [x.index] if isinstance(x, Position) else []
+        for index in indices:
             for atom in index.terms if not index.is_affine else ():
                 if isinstance(atom, Part) and loop in atom.of.variables():
                     yield atom

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tnp.core import dtypes
+from tnp.executors.llvm import target
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Operand, whole_number
 from tnp.executors.llvm.program.values import Array, At, StridedView, Thunk
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.program.lowering import Program
 
 __all__ = ["cuts_of", "pieces", "rotation"]
-
-#: pieces of one loop, at most: each is code of its own
-MOST_PIECES = 12
 
 
 def rotation(
@@ -85,7 +83,7 @@ def pieces(n: Int, cuts: Sequence[Int]) -> Iterator[tuple[Int, Int]]:
     for cut in dict.fromkeys(cuts):
         at = next((i for i, c in enumerate(ordered) if (c - cut).low > 0), len(ordered))
         is_known = all((cut - c).low > 0 for c in ordered[:at])
-        if is_known and cut.low > 0 and (n - cut).low > 0 and len(ordered) < MOST_PIECES - 1:
+        if is_known and cut.low > 0 and (n - cut).low > 0 and len(ordered) < target.MOST_PIECES - 1:
             ordered.insert(at, cut)
     bounds = [Int(0), *ordered, n]
     for begin, end in pairwise(bounds):

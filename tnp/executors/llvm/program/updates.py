@@ -20,7 +20,7 @@ from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast, sliced
 
 __all__ = ["own"]
 
-#: elements of an array from which on it pays to make it in parts
+#: arrays with fewer elements are made as a whole
 LEAST = 64
 
 

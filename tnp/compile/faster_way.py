@@ -57,7 +57,7 @@ SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
 #: one of so many eager calls is timed; after one that took longer, the next
 WATCHED = 8
-#: so many eager calls that take more than half of the limit run the guards
+#: guards are asked for at most so many eager calls that take half of the limit
 SUSPECTED = 16
 #: after so many timed eager calls in a row, programs without a call in that time lose their guards
 ALONE = 4

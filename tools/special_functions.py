@@ -149,6 +149,7 @@ def erfcx_from(t: mpf) -> mpf:
 FITS = (
     Fit("GAMMA", "gamma(x), 2 <= x <= 3", gamma, mpf(2), mpf(3)),
     Fit("STIRLING", "gamma(x) / (x**(x - 1/2) exp(-x)), of 1 / x", inverse(lambda x: exp(mp.loggamma(x) - (x - mpf(1) / 2) * log(x) + x)), mpf(0), mpf(1) / 12),
+    Fit("SINE_OF_PI", "sin(pi x) / x, of x**2", lambda s: mp.sin(pi * sqrt(s)) / sqrt(s) if s > TINY**2 else pi, mpf(0), mpf(1) / 4),
     Fit("ERFCX", "(1 + 2 x) exp(x**2) erfc(x), of (x - 4) / (x + 4)", erfcx_from, mpf(-1), mpf(1)),
     Fit("QUANTILE", "the normal quantile of 1/2 + q over q, of q**2", middle_quantile, mpf(0), mpf("0.1225")),
     Fit("QUANTILE_NEAR", "the normal quantile of exp(-r**2) over -r", tail_quantile, mpf("1.37"), mpf(5)),
@@ -172,12 +173,27 @@ FITS = (
 )  # fmt: skip
 
 
+#: the shift of Lanczos's approximation, for which twelve terms are as exact as a double is long
+LANCZOS_SHIFT = 8
+
+
+def lanczos(count: int = 12) -> list[mpf]:
+    """The polynomial ``S(z) * z * (z + 1) * … * (z + count - 2)``, where ``gamma(z) = (z + 8)**(z - 1/2) * exp(1/2 - z) * S(z)``: exact
+    at the first whole numbers."""
+    points = [mpf(k) for k in range(1, count + 1)]
+    values = []
+    for z in points:
+        s = gamma(z) * exp(z - mpf(1) / 2) / (z + LANCZOS_SHIFT) ** (z - mpf(1) / 2)
+        values.append(s * mp.fprod(z + k for k in range(count - 1)))
+    return list(mp.lu_solve(mp.matrix([[z**k for k in range(count)] for z in points]), mp.matrix(values)))
+
+
 def main() -> None:
     print(
         '"""Polynomials of ``t``, constant term first, with the interval of their variable that ``t`` maps to [-1, 1].\n'
     )
     print("``tools/special_functions.py`` derives and prints them; do not edit.")
-    print('"""\n\nfrom __future__ import annotations\n\n__all__ = ["FITS"]\n')
+    print('"""\n\nfrom __future__ import annotations\n\n__all__ = ["FITS", "LANCZOS"]\n')
     print("#: (low, high, coefficients) by name\nFITS: dict[str, tuple[float, float, tuple[float, ...]]] = {")
     for f in FITS:
         print(f"    # {f.meaning}\n    {f.name!r}: ({float(f.low)!r}, {float(f.high)!r}, (")
@@ -185,6 +201,10 @@ def main() -> None:
             print(f'        float.fromhex("{float(c).hex()}"),')
         print("    )),")
     print("}")
+    print("\n#: gamma(z) times z * (z + 1) * … * (z + 10) * (z + 8)**(1/2 - z) * exp(z - 1/2), of z\nLANCZOS = (")
+    for c in lanczos():
+        print(f'    float.fromhex("{float(c).hex()}"),')
+    print(")")
 
 
 if __name__ == "__main__":

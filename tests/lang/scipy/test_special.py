@@ -1,5 +1,8 @@
 """``scipy.special`` in compiled functions: values, dtypes and gradients are SciPy's."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -15,7 +18,15 @@ EDGES = [0, -0.0, 1, -1, 0.5, np.inf, -np.inf, np.nan, 1e-300, 700, -700]
 X = np.concatenate([RNG.normal(size=500) * 3, EDGES])
 Y = np.concatenate([RNG.normal(size=500) * 3, EDGES[::-1]])
 #: where a function has its largest errors, beside a relative 1e-13
-ABSOLUTE = {"digamma": 2e-14, "psi": 2e-14, "gammaln": 1e-14, "kl_div": 2e-15, "j0": 3e-16, "j1": 3e-16}
+ABSOLUTE = {
+    "betaln": 3e-15,
+    "digamma": 2e-14,
+    "psi": 2e-14,
+    "gammaln": 1e-14,
+    "kl_div": 2e-15,
+    "j0": 3e-16,
+    "j1": 3e-16,
+}
 
 
 def called(name):
@@ -63,7 +74,9 @@ def test_scalars_broadcasting_and_out():
         assert_same(jitted(np.array([0.5, -1.0, 2.0]), k), f(np.array([0.5, -1.0, 2.0]), k))
 
 
-@pytest.mark.parametrize("name", ["j0", "gamma", "i1e", "ndtri", "log_ndtr", "erfcx", "betaln", "hyp2f1", "sici"])
+@pytest.mark.parametrize(
+    "name", ["j0", "gamma", "i1e", "ndtri", "log_ndtr", "erfcx", "betaln", "binom", "hyp2f1", "sici"]
+)
 def test_calls_of_scipys_own(name):
     function = getattr(special, name)
 
@@ -79,6 +92,58 @@ def test_calls_of_scipys_own(name):
         assert_same(jitted(INSIDE, n), f(INSIDE, n), rtol=1e-12)
     assert "opaque" not in tnp.explain(jitted) and "Python runs" not in tnp.explain(jitted)
     assert_same(jitted(INSIDE.astype("f4"), 3), f(INSIDE.astype("f4"), 3), rtol=1e-5)
+
+
+def test_beta_of_whole_numbers_is_exact_to_some_ulp():
+    n, m = np.meshgrid(np.arange(1.0, 60), np.arange(1.0, 60))
+    exact = np.vectorize(lambda a, b: float(Fraction(1, int(b) * math.comb(int(a + b) - 1, int(b)))))(n, m)
+    found = tnp.jit(special.beta, strict=True)(n, m)
+    np.testing.assert_allclose(found, exact, rtol=24 * np.finfo(float).eps, atol=0)
+    logarithm = tnp.jit(special.betaln, strict=True)(n, m)
+    np.testing.assert_allclose(logarithm, np.log(exact), rtol=24 * np.finfo(float).eps, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_beta_of_any_numbers(name, dtype):
+    function = getattr(special, name)
+    edges = [
+        -np.inf,
+        -40.3,
+        -7.25,
+        -5,
+        -2.5,
+        -2,
+        -1.5,
+        -1,
+        -0.5,
+        -0.0,
+        0.0,
+        1e-5,
+        0.5,
+        1,
+        2,
+        3,
+        31,
+        150,
+        np.inf,
+        np.nan,
+    ]
+    a, b = np.meshgrid(np.array(edges, dtype), np.array(edges, dtype))
+    found, expected = tnp.jit(function, strict=True)(a, b), function(a, b)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-11 if dtype == "f8" else 1e-6, atol=1e-14)
+
+
+def test_beta_of_large_numbers():
+    # SciPy's own series is not exact there: beta(a, 1/2) is compared with the series of gamma(a) / gamma(a + 1/2).
+    a = np.array([1e5, 1e8, 1e12, 1e100, 1e200])
+    expected = np.sqrt(np.pi / a) * (1 + (1 + 1 / (16 * a)) / (8 * a))
+    np.testing.assert_allclose(tnp.jit(lambda a: special.beta(a, 0.5), strict=True)(a), expected, rtol=1e-14)
+    assert tnp.jit(special.beta, strict=True)(np.array([1e300, 2.0]), np.array([1e300, 1e-320])).tolist() == [
+        0.0,
+        np.inf,
+    ]
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
@@ -182,7 +247,7 @@ EDGES_ALIKE = np.array(
 )
 
 
-@pytest.mark.parametrize("name", sorted(approximations.__all__))
+@pytest.mark.parametrize("name", sorted(approximations.FUNCTIONS))
 def test_edges(name):
     function = getattr(special, name)
     x = np.concatenate([EDGES_ALIKE, [np.inf, -np.inf]])

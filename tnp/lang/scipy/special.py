@@ -25,6 +25,7 @@ from tnp.lang.numpy.elementwise import ufunc_out
 from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, promote
 from tnp.lang.numpy.registry import NumpyFunction, by_id, language, npsymbol
 from tnp.lang.scipy import special_approximations as approximations
+from tnp.lang.scipy.special_beta import beta, betaln
 
 __all__ = ["COMPOSED_NAMES", "composed", "symbol_of", "ufunc"]
 
@@ -144,6 +145,8 @@ def _relative_exp(x: Any) -> Any:
 
 #: what each computes of arrays of one floating-point dtype; those whose names are in ``_IN_DOUBLE`` in double precision, as SciPy does
 _COMPOSED: dict[str, Callable[..., Any]] = {
+    "beta": beta,
+    "betaln": betaln,
     "cbrt": clang.cbrt,
     "digamma": clang.digamma,
     "entr": _entropy,
@@ -167,11 +170,24 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "xlog1py": _times_log(clang.log1p),
     "xlogy": _times_log(clang.log),
 }
-for _name in approximations.__all__:
+for _name in approximations.FUNCTIONS:
     _COMPOSED[_name] = getattr(approximations, _name)
 _IN_DOUBLE = frozenset(
-    ("digamma", "erfinv", "exprel", "gammaln", "kl_div", "logit", "ndtr", "pseudo_huber", "psi", "rel_entr")
-) | frozenset(approximations.__all__)
+    (
+        "beta",
+        "betaln",
+        "digamma",
+        "erfinv",
+        "exprel",
+        "gammaln",
+        "kl_div",
+        "logit",
+        "ndtr",
+        "pseudo_huber",
+        "psi",
+        "rel_entr",
+    )
+) | frozenset(approximations.FUNCTIONS)
 
 
 def _composed(name: str, compute: Callable[..., Any]) -> Symbol:

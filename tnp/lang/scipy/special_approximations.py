@@ -12,7 +12,10 @@ from typing import Any
 from tnp.core import clang, dtypes
 from tnp.lang.scipy.special_coefficients import FITS
 
-__all__ = [
+__all__ = ["FUNCTIONS", "clamped", "fitted", "horner"]
+
+#: the names of what is computed here
+FUNCTIONS = (
     "erfcinv",
     "erfcx",
     "gamma",
@@ -29,24 +32,24 @@ __all__ = [
     "log_ndtr",
     "ndtri",
     "rgamma",
-]
+)
 
 
-def _horner(t: Any, coefficients: Any) -> Any:
+def horner(t: Any, coefficients: Any) -> Any:
     *rest, total = coefficients
     for c in reversed(rest):
         total = clang.add(clang.mul(total, t), c)
     return total
 
 
-def _fitted(name: str, x: Any) -> Any:
+def fitted(name: str, x: Any) -> Any:
     """The polynomial ``name`` at ``x``, which is in its interval."""
     low, high, coefficients = FITS[name]
     scale = 2.0 / (high - low)
-    return _horner(clang.add(clang.mul(x, scale), -low * scale - 1.0), coefficients)
+    return horner(clang.add(clang.mul(x, scale), -low * scale - 1.0), coefficients)
 
 
-def _clamped(x: Any, low: float, high: float) -> Any:
+def clamped(x: Any, low: float, high: float) -> Any:
     return clang.minimum(clang.maximum(x, low), high)
 
 
@@ -62,7 +65,7 @@ _STIRLING_FROM = 12.0
 
 def _gamma_factors(a: Any) -> tuple[Any, Any]:
     """Two factors of ``gamma(a)`` for ``a > 0``, each a normal number."""
-    small = _clamped(a, 0.0, _STIRLING_FROM)
+    small = clamped(a, 0.0, _STIRLING_FROM)
     product: Any = clang.full_like(a, 1.0)
     below: Any = clang.full_like(a, 1.0)
     for k in range(1, int(_STIRLING_FROM) - 1):
@@ -71,11 +74,11 @@ def _gamma_factors(a: Any) -> tuple[Any, Any]:
     for k in (0, 1):
         below = clang.where(clang.lt(small, 2.0 - k), clang.mul(below, clang.add(small, float(k))), below)
     whole = clang.floor(small)
-    moved = _clamped(clang.add(clang.sub(small, whole), 2.0), 2.0, 3.0)
-    near = clang.mul(_fitted("GAMMA", moved), product)
-    large = _clamped(a, _STIRLING_FROM, 180.0)
+    moved = clamped(clang.add(clang.sub(small, whole), 2.0), 2.0, 3.0)
+    near = clang.mul(fitted("GAMMA", moved), product)
+    large = clamped(a, _STIRLING_FROM, 180.0)
     half_power = clang.pow(large, clang.sub(clang.mul(large, 0.5), 0.25))
-    series = _fitted("STIRLING", clang.reciprocal(large))
+    series = fitted("STIRLING", clang.reciprocal(large))
     far = clang.mul(clang.mul(half_power, clang.exp(clang.neg(large))), series)
     is_far = clang.ge(a, _STIRLING_FROM)
     return clang.where(is_far, far, clang.div(near, below)), clang.where(is_far, half_power, 1.0)
@@ -134,13 +137,13 @@ def _square_exp(x: Any, sign: float) -> Any:
 def _erfcx_above(x: Any) -> Any:
     """For ``x >= 0``."""
     t = clang.div(clang.sub(x, 4.0), clang.add(x, 4.0))
-    return clang.div(_fitted("ERFCX", t), clang.add(clang.mul(x, 2.0), 1.0))
+    return clang.div(fitted("ERFCX", t), clang.add(clang.mul(x, 2.0), 1.0))
 
 
 def erfcx(x: Any) -> Any:
     """``exp(x**2) * erfc(x)``."""
     above = _erfcx_above(clang.minimum(clang.abs(x), 1e290))
-    below = clang.sub(clang.mul(_square_exp(_clamped(x, -26.7, 0.0), 1.0), 2.0), above)
+    below = clang.sub(clang.mul(_square_exp(clamped(x, -26.7, 0.0), 1.0), 2.0), above)
     far = clang.div(1.0 / math.sqrt(math.pi), clang.maximum(x, 1.0))
     found = clang.where(clang.ge(x, 0.0), clang.where(clang.gt(x, 1e290), far, above), below)
     return clang.where(clang.lt(x, -26.7), math.inf, clang.where(_is_nan(x), x, found))
@@ -162,16 +165,16 @@ _TAIL = 0.15
 
 def _tail(p: Any) -> Any:
     """Minus the normal quantile of ``p`` in (0, 0.15]."""
-    r = clang.sqrt(clang.neg(clang.log(_clamped(p, 5e-324, _TAIL))))
-    near = _fitted("QUANTILE_NEAR", _clamped(r, 1.37, 5.0))
-    far = _fitted("QUANTILE_FAR", clang.reciprocal(_clamped(r, 5.0, 28.0)))
+    r = clang.sqrt(clang.neg(clang.log(clamped(p, 5e-324, _TAIL))))
+    near = fitted("QUANTILE_NEAR", clamped(r, 1.37, 5.0))
+    far = fitted("QUANTILE_FAR", clang.reciprocal(clamped(r, 5.0, 28.0)))
     return clang.mul(r, clang.where(clang.lt(r, 5.0), near, far))
 
 
 def _middle(q: Any) -> Any:
     """The normal quantile of ``1/2 + q``."""
-    q = _clamped(q, -0.35, 0.35)
-    return clang.mul(q, _fitted("QUANTILE", clang.mul(q, q)))
+    q = clamped(q, -0.35, 0.35)
+    return clang.mul(q, fitted("QUANTILE", clang.mul(q, q)))
 
 
 def ndtri(p: Any) -> Any:
@@ -211,14 +214,14 @@ def _modified_first(x: Any, order: int, scaled: bool) -> Any:
     """``I0`` and ``I1``; ``scaled``: times ``exp(-abs(x))``."""
     a = clang.abs(x)
     small, large = clang.minimum(a, 8.0), clang.maximum(a, 8.0)
-    near = _horner(clang.mul(small, small), _SERIES[order])
+    near = horner(clang.mul(small, small), _SERIES[order])
     near = near if order == 0 else clang.mul(near, small)
-    far = clang.div(_fitted(f"I{order}_FAR", clang.reciprocal(large)), clang.sqrt(large))
+    far = clang.div(fitted(f"I{order}_FAR", clang.reciprocal(large)), clang.sqrt(large))
     if scaled:
         near = clang.mul(near, clang.exp(clang.neg(small)))
     else:
         # In two factors, since the exponential alone is infinite before the function is.
-        half = clang.exp(clang.mul(_clamped(a, 8.0, 720.0), 0.5))
+        half = clang.exp(clang.mul(clamped(a, 8.0, 720.0), 0.5))
         far = clang.where(clang.gt(a, 720.0), math.inf, clang.mul(clang.mul(far, half), half))
     found = clang.where(clang.lt(a, 8.0), near, far)
     found = found if order == 0 else clang.where(clang.lt(x, 0.0), clang.neg(found), found)
@@ -249,18 +252,18 @@ def i1e(x: Any) -> Any:
 
 def _modified_second(x: Any, order: int, scaled: bool) -> Any:
     """``K0`` and ``K1``; ``scaled``: times ``exp(x)``."""
-    small = _clamped(x, 5e-324, 1.0)
+    small = clamped(x, 5e-324, 1.0)
     square = clang.mul(small, small)
     logarithm = clang.log(clang.mul(small, 0.5))
-    series = _horner(square, _SERIES[order][:12])
+    series = horner(square, _SERIES[order][:12])
     if order == 0:
-        near = clang.sub(_fitted("K0_NEAR", square), clang.mul(logarithm, series))
+        near = clang.sub(fitted("K0_NEAR", square), clang.mul(logarithm, series))
     else:
-        rest = clang.mul(clang.add(_fitted("K1_NEAR", square), clang.mul(logarithm, series)), small)
+        rest = clang.mul(clang.add(fitted("K1_NEAR", square), clang.mul(logarithm, series)), small)
         near = clang.add(clang.reciprocal(small), rest)
-    middle, large = _clamped(x, 1.0, 4.0), clang.maximum(x, 4.0)
-    between = clang.div(_fitted(f"K{order}", clang.reciprocal(middle)), clang.sqrt(middle))
-    far = clang.div(_fitted(f"K{order}_FAR", clang.reciprocal(large)), clang.sqrt(large))
+    middle, large = clamped(x, 1.0, 4.0), clang.maximum(x, 4.0)
+    between = clang.div(fitted(f"K{order}", clang.reciprocal(middle)), clang.sqrt(middle))
+    far = clang.div(fitted(f"K{order}_FAR", clang.reciprocal(large)), clang.sqrt(large))
     far = clang.where(clang.lt(x, 4.0), between, far)
     if scaled:
         near = clang.mul(near, clang.exp(small))
@@ -295,17 +298,17 @@ def k1e(x: Any) -> Any:
 def _first(x: Any, order: int) -> Any:
     """``J0`` and ``J1``: two polynomials up to 8, beyond it the amplitudes of a cosine and a sine."""
     a = clang.abs(x)
-    small, large = clang.minimum(a, 8.0), _clamped(a, 8.0, 1.7e308)
+    small, large = clang.minimum(a, 8.0), clamped(a, 8.0, 1.7e308)
     below, middle = clang.minimum(small, 4.0), clang.maximum(small, 4.0)
     near = clang.where(
         clang.lt(a, 4.0),
-        _fitted(f"J{order}", clang.mul(below, below)),
-        _fitted(f"J{order}_MIDDLE", clang.mul(middle, middle)),
+        fitted(f"J{order}", clang.mul(below, below)),
+        fitted(f"J{order}_MIDDLE", clang.mul(middle, middle)),
     )
     near = near if order == 0 else clang.mul(near, small)
     inverse = clang.div(8.0, large)
     square = clang.mul(inverse, inverse)
-    cosine, sine = _fitted(f"J{order}_COSINE", square), _fitted(f"J{order}_SINE", square)
+    cosine, sine = fitted(f"J{order}_COSINE", square), fitted(f"J{order}_SINE", square)
     sine = clang.mul(sine, clang.mul(inverse, 0.125))
     # cos(x - π/4) is (cos x + sin x) / √2, and so on: nothing is subtracted from the argument.
     c, s = clang.cos(large), clang.sin(large)

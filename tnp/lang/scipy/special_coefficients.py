@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FITS"]
+__all__ = ["FITS", "LANCZOS"]
 
 #: (low, high, coefficients) by name
 FITS: dict[str, tuple[float, float, tuple[float, ...]]] = {
@@ -47,6 +47,22 @@ FITS: dict[str, tuple[float, float, tuple[float, ...]]] = {
             float.fromhex("-0x1.72e57fa92b463p-40"),
             float.fromhex("-0x1.55cbd971b1c2ep-42"),
             float.fromhex("0x1.8fc2ed08dbea2p-48"),
+        ),
+    ),
+    # sin(pi x) / x, of x**2
+    "SINE_OF_PI": (
+        0.0,
+        0.25,
+        (
+            float.fromhex("0x1.4464bcc8cba1ep+1"),
+            float.fromhex("-0x1.23b03366aa0cap-1"),
+            float.fromhex("0x1.2a9fb40c119edp-5"),
+            float.fromhex("-0x1.1e5fdef25c404p-10"),
+            float.fromhex("0x1.3e0af61f76749p-16"),
+            float.fromhex("-0x1.cc930fd0aa64bp-23"),
+            float.fromhex("0x1.d5351774ac9ecp-30"),
+            float.fromhex("-0x1.62909cb7f9ba4p-37"),
+            float.fromhex("0x1.9d46684861742p-45"),
         ),
     ),
     # (1 + 2 x) exp(x**2) erfc(x), of (x - 4) / (x + 4)
@@ -555,3 +571,19 @@ FITS: dict[str, tuple[float, float, tuple[float, ...]]] = {
         ),
     ),
 }
+
+#: gamma(z) times z * (z + 1) * … * (z + 10) * (z + 8)**(1/2 - z) * exp(z - 1/2), of z
+LANCZOS = (
+    float.fromhex("0x1.7bf66caf9b4a8p+22"),
+    float.fromhex("0x1.fb2da324be731p+22"),
+    float.fromhex("0x1.3398068c24214p+22"),
+    float.fromhex("0x1.bf873c7748d2dp+20"),
+    float.fromhex("0x1.b1e4328db5f58p+18"),
+    float.fromhex("0x1.2655eb2f5455fp+16"),
+    float.fromhex("0x1.1d1aae01124aap+13"),
+    float.fromhex("0x1.8a53d9476fb26p+9"),
+    float.fromhex("0x1.7d960cae71f37p+5"),
+    float.fromhex("0x1.ec16cebeee5dap+0"),
+    float.fromhex("0x1.7c8db0da962f7p-5"),
+    float.fromhex("0x1.0b65aae0530b1p-11"),
+)

@@ -405,12 +405,24 @@ def _product_of_c(a: Complex, b: Complex) -> Complex:
     )
 
 
+def _wide(a: Complex) -> Complex:
+    """In double precision."""
+    return Complex(*(x if x.dtype is dtypes.float64 else _float(x, "fpext", dtypes.float64) for x in (a.re, a.im)))
+
+
+def _narrow(a: Complex, dtype: DType) -> Complex:
+    return a if dtype is dtypes.float64 else Complex(*(_float(x, "fptrunc", dtype) for x in (a.re, a.im)))
+
+
 def _power(a: Complex, b: Complex) -> Complex:
-    """As ``npy_cpow`` decides: by multiplications for whole exponents, and otherwise as cpow computes it. It vectorises."""
+    """As ``npy_cpow`` decides: by multiplications for whole exponents, and otherwise as cpow computes it. It vectorises.
+
+    The logarithm's rounding is magnified by the exponent, so that of complex64 is taken in double precision.
+    """
     known, dtype = _known_exponent(b), a.re.dtype
     if known is not None:
         return _whole_power(a, Register(a.re.code, str(known), dtypes.int32))
-    power = _of_zero(a, b.re > 0, _exp(_product_of_c(b, _log(a))))
+    power = _of_zero(a, b.re > 0, _narrow(_exp(_product_of_c(_wide(b), _log(_wide(a)))), dtype))
     if known_float(b.re.text) is not None and known_float(b.im.text) is not None:
         return power
     is_whole = (b.im == 0) & (intrinsic("trunc", b.re) == b.re) & (_magnitude(b.re) < float(_MULTIPLIED))

@@ -142,6 +142,20 @@ def test_numbers_whose_expressions_grow_are_specialized_on(f, dynamic):
         assert_same(jitted(x, n + 3), f(x, n + 3), what=f"{n} elements")
 
 
+def many_lines(x):
+    for _ in range(30):
+        x = np.concatenate([x[:1], (x[2:] + x[:-2]) * 0.5, x[-1:]])
+        x = np.pad(x, 1)[2:, 1:-1] * 0.9
+        x = x[: len(x) - 2 + 1]
+        x = np.append(x, x[:1], axis=0)[: x.shape[0] + 1]
+    return x, len(x) - 3 + 3
+
+
+def test_sizes_that_return_to_what_they_were_are_one_expression():
+    jitted = check(many_lines, (matrix(9, 4),), (matrix(20, 5),), (matrix(7, 11),), programs=1)
+    assert "for any x.shape[0], x.shape[1]" in tnp.explain(jitted)
+
+
 def test_a_length_computed_with_a_float_may_be_specialized_on():
     def f(x):
         return x[: int(len(x) * 0.5)] * 2, [0] * int(len(x) * 0.3)

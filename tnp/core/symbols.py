@@ -70,6 +70,8 @@ class Relations:
         self.symbols: list[NumberProxy] = []
         #: by its expression, the first number that no linear form describes: a quotient, a remainder, a product
         self.atoms: dict[str, NumberProxy] = {}
+        #: what passes have computed of the numbers, by the operation and the names
+        self.computed: dict[tuple[Any, ...], int | NumberProxy] = {}
         #: the numbers that have to have the values that they had in that call
         self._fixed: list[NumberProxy] = []
 
@@ -217,9 +219,8 @@ def _text_of(n: Any) -> str:
 
 def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
     """The result of an operation on two numbers with known values. The trace gets no operation: metas compute shapes with this."""
-    value: int = _FUNCTIONS[operation](_known(a), _known(b))
     if isinstance(a, int) and isinstance(b, int):
-        return value
+        return cast("int", _FUNCTIONS[operation](a, b))
     if isinstance(b, int) and b == _NEUTRAL.get(operation):
         return a
     if operation == "mul" and any(isinstance(x, int) and x == 0 for x in (a, b)):
@@ -228,15 +229,47 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
         return b
     if operation == "add" and isinstance(a, int) and a == 0:
         return b
+    relations = relations_of(a, b) if current_trace() is None else None
+    if relations is None:
+        return _computed(operation, a, b)
+    # Passes compute the same positions again and again.
+    key = operation, *(x if isinstance(x, int) else x.name for x in (a, b))
+    found = relations.computed.get(key)
+    if found is None:
+        found = relations.computed[key] = _computed(operation, a, b)
+    return found
+
+
+def _computed(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
+    if operation in _SUMS:
+        found = _alone(intervals.linear(a).plus(intervals.linear(b), _SUMS[operation]))
+        if isinstance(found, int):
+            return found
+        if found is not None:
+            operation, (a, b) = found
+            if b == 0:
+                return a
     number: Any = b if isinstance(a, int) else a
     # Outside a trace, where no name is new, its text names it: forms tell numbers by their names.
     name = None if current_trace() is not None else _WRITTEN[operation].format(_text_of(a), _text_of(b))
+    value: int = _FUNCTIONS[operation](_known(a), _known(b))
     made: NumberProxy = type(number)(name, int, value)  # of the class, which this module cannot import
     intervals.note_result(made, operation, (a, b))
     note_relations(made, operation, (a, b))
     if made.form is not None and made.form.is_constant:
         return made.form.constant
     return made
+
+
+def _alone(form: intervals.Linear) -> int | tuple[str, tuple[Any, int]] | None:
+    """A form of at most one number as the operation on it and a constant: ``n`` - 2 + 1 as ``n`` - 1. So what is computed of a size step by
+    step has a short expression."""
+    if form.is_constant:
+        return form.constant
+    ((number, factor), *others) = form.terms.values()
+    if others or factor != 1:
+        return None
+    return ("sub", (number, -form.constant)) if form.constant < 0 else ("add", (number, form.constant))
 
 
 def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int | NumberProxy | None:
@@ -465,6 +498,8 @@ _DECIDED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _WITH_EQUAL = frozenset(("lt", "ge"))
 
 #: how operations on numbers are written
+#: what the second number counts in a sum
+_SUMS = {"add": 1, "sub": -1}
 _WRITTEN = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "floor_divide": "({} // {})", "remainder": "({} % {})",
     "div": "({} / {})", "pow": "({} ** {})", "int": "int({})", "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
@@ -488,7 +523,11 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
         return
     if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
-        text = _WRITTEN[operation].format(*map(_text_of, args))
+        alone = _alone(result.form) if result.form is not None else None
+        if isinstance(alone, tuple):
+            operation, args = alone
+        is_number = isinstance(alone, tuple) and alone[1][1] == 0
+        text = _text_of(args[0]) if is_number else _WRITTEN[operation].format(*map(_text_of, args))
         if text.count("(") > LONGEST:
             _forget_origin(result, args)
             return

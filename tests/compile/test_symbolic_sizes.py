@@ -151,6 +151,17 @@ def many_lines(x):
     return x, len(x) - 3 + 3
 
 
+def test_an_array_of_either_branch_has_the_length_that_both_have():
+    def f(x, y):
+        v = np.exp(x)
+        if x.mean() > 0.5:
+            v = np.sqrt(abs(y))
+        return np.roll(v, 2)
+
+    vectors = [tuple(matrix(n, 2).T.copy() + k) for k, n in enumerate((7, 9, 8))]
+    check(f, *vectors, programs=1)
+
+
 def test_sizes_that_return_to_what_they_were_are_one_expression():
     jitted = check(many_lines, (matrix(9, 4),), (matrix(20, 5),), (matrix(7, 11),), programs=1)
     assert "for any x.shape[0], x.shape[1]" in tnp.explain(jitted)

@@ -84,7 +84,7 @@ def _not_above(n: sizes.Dim, bound: int | None) -> bool:
 
 def _either_dim(a: sizes.Dim, b: sizes.Dim) -> sizes.Dim:
     """A dimension that is ``a`` or ``b``."""
-    if a is b or (isinstance(a, int) and isinstance(b, int)):
+    if (isinstance(a, int) and isinstance(b, int)) or sizes.equal(a, b) is True:
         return a
     bounds = sizes.bound_or_none(a), sizes.bound_or_none(b)
     return size_proxy(None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1]))

@@ -167,6 +167,17 @@ def test_sizes_that_return_to_what_they_were_are_one_expression():
     assert "for any x.shape[0], x.shape[1]" in tnp.explain(jitted)
 
 
+def test_sizes_that_follow_from_those_of_other_arrays():
+    # x and y have as many elements. The kernel that has x alone computes that number of x's sizes.
+    def f(x, y):
+        flat = np.exp(x).ravel() + y.ravel()
+        return np.sin(x * 2 + 1), flat.sum()
+
+    shapes = ((4, 6), (6, 4)), ((3, 8), (12, 2)), ((5, 6), (10, 3))
+    jitted = check(f, *([matrix(*a), matrix(*b)] for a, b in shapes), programs=1)
+    assert "executors: llvm 2, numpy 2" in tnp.explain(jitted)  # of NumPy's, views
+
+
 def test_a_length_computed_with_a_float_may_be_specialized_on():
     def f(x):
         return x[: int(len(x) * 0.5)] * 2, [0] * int(len(x) * 0.3)

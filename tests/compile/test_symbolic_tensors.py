@@ -291,6 +291,21 @@ def test_a_transformer_for_all_lengths_and_batches(model, trains):
     assert len(programs_of(jitted.__tnp_programs__)) == 4
 
 
+def test_a_loss_of_targets_leaves_the_model_native():
+    # Logits and targets have as many rows: kernels that have no targets compute that number of the tokens' sizes.
+    model = GPT(31, 16, layers=1, heads=2, width=16)
+    jitted = tnp.jit(model)
+    for batch, length in ((2, 5), (3, 7), (4, 9)):
+        tokens, targets = _integers(batch, 31, batch, length), _integers(length, 31, batch, length)
+        found = []
+        for f in (model, jitted):
+            loss = f(tokens, targets)[1]
+            found.append((loss.detach(), torch.autograd.grad(loss, list(model.parameters()))))
+        assert_same(found[1], found[0], exact=False)
+    assert len(programs_of(jitted.__tnp_programs__)) == 2
+    assert tnp.explain(jitted).count("kernel for any size") >= 4
+
+
 def test_gradients_of_gradients_for_all_sizes():
     function = lambda x, w: torch.tanh(x @ w).square().sum()  # noqa: E731
     jitted = tnp.jit(function)

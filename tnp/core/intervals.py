@@ -67,6 +67,11 @@ class Linear:
     def is_constant(self) -> bool:
         return not self.terms
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What it has in common with equal forms, and with no others."""
+        return self.constant, frozenset((name, k) for name, (_, k) in self.terms.items())
+
     def interval(self) -> Interval:
         """Where the value surely lies."""
         low, high = self._ends()

@@ -32,6 +32,7 @@ __all__ = [
     "broadcast",
     "concrete",
     "equal",
+    "equals",
     "extents",
     "fits",
     "is_decided",
@@ -156,8 +157,16 @@ def equal(a: Dim, b: Dim) -> bool | None:
 
 def key_of(n: Dim) -> tuple[Any, ...]:
     """What two dimensions have in common that are surely equal, and others have not."""
-    form = intervals.linear(n)
-    return form.constant, frozenset((name, k) for name, (_, k) in form.terms.items())
+    return intervals.linear(n).key
+
+
+def equals(n: NumberProxy) -> Iterator[NumberProxy]:
+    """The other numbers of the program that are known to equal the symbolic size ``n``."""
+    assert n.relations is not None
+    key = intervals.reduced(intervals.linear(n)).key
+    for other in (*n.relations.symbols, *n.relations.atoms.values()):
+        if other.name != n.name and intervals.reduced(intervals.linear(other)).key == key:
+            yield other
 
 
 def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:

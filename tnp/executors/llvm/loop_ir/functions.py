@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import dtypes, intervals, symbols
+from tnp.core import dtypes, intervals, sizes, symbols
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
@@ -64,6 +65,8 @@ class Function:
         #: registers of addresses that are in no word, or in one, too
         self.addresses: dict[Any, str] = {}
         self.known: dict[Any, str] = {}
+        #: the names of sizes that are being computed
+        self.sought: set[str] = set()
 
     def _place(self, i: int) -> str:
         return self.code.op(f"getelementptr i64, ptr %ctx, i64 {i}")
@@ -83,24 +86,46 @@ class Function:
             return str(n)
         number = n.number if isinstance(n, symbols.Extent) else n
         if number.text not in self.known:
-            self.known[number.text] = self._computed(number)
+            self.known[number.text] = self._found(number)
         return self.known[number.text]
 
     def last(self, n: Any) -> str:
         """The register of a size less 1."""
         return str(n - 1) if isinstance(n, int) else self.code.op(f"sub nsw i64 {self.size(n)}, 1")
 
-    def _computed(self, number: NumberProxy) -> str:
+    def _found(self, number: NumberProxy) -> str:
+        """A size, by what it is made of, or by another that equals it: the arguments may tell one of them only."""
         if number.name in self.module.roots:
             return self.word(number.name)
-        form = intervals.linear(number)
-        if [*form.terms] != [number.name]:  # it has been found to be made of others
-            total = str(form.constant)
-            for part, factor in form.terms.values():
-                total = self.code.arithmetic(
-                    "add", total, self.code.arithmetic("mul", self.size(part), self.size(factor))
-                )
-            return total
+        if number.name in self.sought:
+            raise Refused(f"the size {number.text} follows from itself")
+        self.sought.add(number.name)
+        try:
+            form = intervals.linear(number)
+            if [*form.terms] == [number.name]:
+                ways = [self._computed, *(partial(self._same, n) for n in sizes.equals(number))]
+            else:
+                ways = [partial(self._total, form), self._computed]
+            for k, way in enumerate(ways):
+                try:
+                    return way(number)
+                except Refused:
+                    if k == len(ways) - 1:
+                        raise
+            raise AssertionError("there is a way at least")
+        finally:
+            self.sought.remove(number.name)
+
+    def _same(self, other: NumberProxy, number: NumberProxy) -> str:
+        return self.word(other.name) if other.name in self.module.roots else self._computed(other)
+
+    def _total(self, form: intervals.Linear, number: NumberProxy) -> str:
+        total = str(form.constant)
+        for part, factor in form.terms.values():
+            total = self.code.arithmetic("add", total, self.code.arithmetic("mul", self.size(part), self.size(factor)))
+        return total
+
+    def _computed(self, number: NumberProxy) -> str:
         if number.origin is None or number.origin[0] not in (*_OPERATIONS, "floor_divide", "remainder"):
             raise Refused(f"the size {number.text} does not follow from the arguments")
         operation, args = number.origin

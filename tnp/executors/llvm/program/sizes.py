@@ -10,6 +10,7 @@ from typing import Any
 
 from tnp.core import dtypes, intervals, symbols
 from tnp.core.proxies import NumberProxy
+from tnp.core.sizes import equals
 from tnp.executors.llvm.any_size import Roots
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
@@ -30,6 +31,8 @@ class Sizes(IntegerCode):
     def __init__(self, code: Builder, roots: Roots, count: int) -> None:
         self.code = code
         self.known = [{}]
+        #: the names of sizes that are being computed
+        self._sought: set[str] = set()
         self._values = {name: self._load(n, root, count) for name, (n, root) in roots.items()}
 
     def _load(self, n: NumberProxy, root: tuple[int, int | None, int], count: int) -> Int:
@@ -56,8 +59,25 @@ class Sizes(IntegerCode):
 
     def _number(self, n: NumberProxy) -> Int:
         if n.name not in self._values:
-            self._values[n.name] = self._computed(n)
+            self._values[n.name] = self._found(n)
         return self._values[n.name]
+
+    def _found(self, n: NumberProxy) -> Int:
+        """A size, computed, or another that equals it: the arguments may tell one of them only."""
+        if n.name in self._sought:
+            raise Refused(f"the size {n.name}, which follows from itself")
+        self._sought.add(n.name)
+        try:
+            return self._computed(n)
+        except Refused:
+            for other in equals(n) if symbols.is_symbol(n) else ():
+                try:
+                    return self._values[other.name] if other.name in self._values else self._computed(other)
+                except Refused:
+                    continue
+            raise
+        finally:
+            self._sought.remove(n.name)
 
     def _computed(self, n: NumberProxy) -> Int:
         operation, args = n.origin or ("", ())

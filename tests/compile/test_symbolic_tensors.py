@@ -93,6 +93,7 @@ ONE_PROGRAM = {
     "conv2": lambda img2, k: F.conv2d(img2, k, stride=2, padding=1),
     "pool": lambda img: F.max_pool2d(img, 2),
     "pool2": lambda img2: F.avg_pool2d(img2, 2),
+    "pool3": lambda img2: F.max_pool2d(img2, 2),
     "adaptive": lambda img: F.adaptive_avg_pool2d(img, 1),
     "batchnorm eval": lambda img: F.batch_norm(img, torch.zeros(3), torch.ones(3)),
     "group norm": lambda img: F.group_norm(img, 3),
@@ -304,6 +305,31 @@ def test_a_loss_of_targets_leaves_the_model_native():
         assert_same(found[1], found[0], exact=False)
     assert len(programs_of(jitted.__tnp_programs__)) == 2
     assert tnp.explain(jitted).count("kernel for any size") >= 4
+
+
+LAYERS = {
+    "lstm": lambda: torch.nn.LSTM(6, 8, batch_first=True),
+    "projected lstm": lambda: torch.nn.LSTM(6, 8, 2, proj_size=3),
+    "gru": lambda: torch.nn.GRU(6, 8, 2, bidirectional=True, batch_first=True),
+    "rnn": lambda: torch.nn.RNN(6, 8),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("trains", [False, True])
+def test_recurrent_layers_for_all_lengths(name, trains):
+    layers = LAYERS[name]()
+    jitted = tnp.jit(lambda x: layers(x * 2), dynamic=True)
+    for batch, length in ((3, 5), (4, 7), (6, 2)):
+        found = []
+        for f in (lambda x: layers(x * 2), jitted):
+            x = _random(batch, batch, length, 6).requires_grad_(trains)
+            out, states = f(x)
+            every = [out, *(states if isinstance(states, tuple) else (states,))]
+            gradients = torch.autograd.grad(out.square().sum(), x) if trains else ()
+            found.append(([t.detach() for t in every], [t.stride() for t in every], gradients))
+        assert_same(found[1], found[0], exact=False, what=f"batch {batch}, length {length}")
+    assert len(programs_of(jitted)) == 1
 
 
 def test_gradients_of_gradients_for_all_sizes():

@@ -70,11 +70,44 @@ def dry_run(
     Symbolic sizes are symbols of PyTorch's in it; where that cannot be, the trace comes to depend on them.
     """
     if has_symbols(flat_proxies((args, kwargs))):
+        if function in _RECURRENT and not kwargs:
+            return _of_layers(args)
+        if getattr(function, "replayed", None) in _RECURRENT and not kwargs:
+            return _of_layers(args[1:])
         try:
             return _dry_run(function, args, kwargs, strides, ShapeSymbols())
         except (NotSymbolic, NeedsEager):
             pass
     return _dry_run(function, args, kwargs, strides, None)
+
+
+#: layers of recurrent networks, whose loops over the elements of a sequence PyTorch's symbols do not take
+_RECURRENT = frozenset((torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu))
+
+
+def _of_layers(args: Any) -> DryRun:
+    """What layers of a recurrent network return for sequences of any length: outputs, which lie as ``(length, batch, features)``, and the
+    last states. Raises :class:`NeedsEager` for packed sequences."""
+    x, states, weights, _, layers, dropout, trains, bidirectional, batch_first, *more = args
+    states = states if isinstance(states, (tuple, list)) else [states]
+    if more or x.ndim != 3 or isinstance(weights, TensorProxy) or not all(s.ndim == 3 for s in states):
+        raise NeedsEager("a call of recurrent layers with a packed sequence is not compiled")
+
+    found: dict[str, Any] = {}
+
+    def like(p: TensorProxy, shape: Any, order: Sequence[int] = (0, 1, 2)) -> TensorProxy:
+        """A result whose dimensions lie in memory in this order."""
+        made = TensorProxy(shape=tuple(shape), dtype=p.dtype, device=p.device, lang=language)
+        steps, size = {}, 1
+        for d in reversed(order):
+            steps[d] = size
+            size = symbols.extent(made.shape[d]) * size
+        found[made.name] = tuple(steps[d] for d in range(3))
+        return made
+
+    features = (2 if bidirectional else 1) * states[0].shape[2]
+    out = like(x, (*x.shape[:2], features), (1, 0, 2) if batch_first else (0, 1, 2))
+    return DryRun((out, *(like(s, s.shape) for s in states)), found, bool(dropout and trains and layers > 1))
 
 
 def _dry_run(
@@ -257,6 +290,7 @@ def _first(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     call.__name__ = f"{getattr(function, '__name__', 'function')}_replayed"
+    call.replayed = function  # type: ignore[attr-defined]  # a function has any attribute
     return call
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, prims, sizes, symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.views import Path, Step
 from tnp.transforms.autodiff.reverse import Placed, Sliced, stored_at
@@ -104,6 +104,15 @@ def _diagonal(g: TensorProxy, out: TensorProxy, a: TensorProxy, *at: Any) -> Any
     return Placed(Path([Step(prims.diagonal, at)]), g)
 
 
+def _slice_step(a: TensorProxy, dim: int, start: int, stop: Any, step: int) -> Step:
+    """The step of a path that takes ``[start:stop:step]`` along one dimension."""
+    if not sizes.is_known((*a.shape, stop)):
+        return Step(prims.dynamic_slice, (dim, start, stop, step))
+    starts, stops, strides = [0] * a.ndim, list(a.shape), [1] * a.ndim
+    starts[dim], stops[dim], strides[dim] = start, stop, step
+    return Step(prims.slice, (starts, stops, strides))
+
+
 @rule(prims.unfold)
 @of_bound_symbol
 def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
@@ -117,13 +126,11 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         return None
     for k in range(size):
         piece = prims.select(g, g.ndim - 1, k)
-        starts = [k if d == dim else 0 for d in range(a.ndim)]
         if step == 1:
-            reverse.put_slice(a, starts, piece)
+            reverse.put_slice(a, [k if d == dim else 0 for d in range(a.ndim)], piece)
             continue
-        stops = [k + (count - 1) * step + 1 if d == dim else n for d, n in enumerate(a.shape)]
-        strides = [step if d == dim else 1 for d in range(a.ndim)]
-        reverse.put_at(a, Path([Step(prims.slice, (starts, stops, strides))]), piece)
+        stop = symbols.number_of((symbols.extent(count) - 1) * step + k + 1)
+        reverse.put_at(a, Path([_slice_step(a, dim, k, stop, step)]), piece)
     return None
 
 

@@ -309,7 +309,7 @@ def test_a_loss_of_targets_leaves_the_model_native():
 
 LAYERS = {
     "lstm": lambda: torch.nn.LSTM(6, 8, batch_first=True),
-    "projected lstm": lambda: torch.nn.LSTM(6, 8, 2, proj_size=3),
+    "lstm of two layers": lambda: torch.nn.LSTM(6, 8, 2, bidirectional=True),
     "gru": lambda: torch.nn.GRU(6, 8, 2, bidirectional=True, batch_first=True),
     "rnn": lambda: torch.nn.RNN(6, 8),
 }

@@ -114,9 +114,10 @@ class NumberProxy(Proxy):
         Raises :class:`NeedsValue` if it is known only at run time, and the trace cannot specialize on it.
         """
         trace = current_trace()
-        if self.relations is not None:
+        is_found = self.relations is not None and self.relations.finds(self)
+        if self.relations is not None and not is_found:
             self.relations.fix(self)
-        if self.value is None:
+        if self.value is None or is_found:
             ask = None if trace is None else ASK.of(trace)
             if ask is not None:
                 return ask(self)

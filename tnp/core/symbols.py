@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from tnp.core import intervals
@@ -39,6 +39,7 @@ __all__ = [
     "extent",
     "extents",
     "fixed",
+    "is_found",
     "is_symbol",
     "note_relations",
     "number_of",
@@ -46,7 +47,6 @@ __all__ = [
     "provable",
     "relations_of",
     "roots",
-    "slice_length",
     "value_of",
 ]
 
@@ -72,6 +72,9 @@ class Relations:
         self.atoms: dict[str, NumberProxy] = {}
         #: what passes have computed of the numbers, by the operation and the names
         self.computed: dict[tuple[Any, ...], int | NumberProxy] = {}
+        #: the names of numbers that the program finds out while it runs, and what makes a condition on such one of the program
+        self.found: set[str] = set()
+        self.settle: Callable[[str, Any, Any], None] | None = None
         #: the numbers that have to have the values that they had in that call
         self._fixed: list[NumberProxy] = []
 
@@ -132,9 +135,10 @@ class Relations:
         low, high = difference.interval()
         if (low is not None and low > 0) or (high is not None and high < 0):
             return False
-        self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = (
-            ("==", difference) if is_equal else None
-        )
+        if not self._is_settled("eq" if is_equal else "ne", a, b):
+            self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = (
+                ("==", difference) if is_equal else None
+            )
         if is_equal:
             _unify(a, b)
             if isinstance(a, int) != isinstance(b, int):
@@ -151,9 +155,22 @@ class Relations:
             return False
         is_less = _known(a) < _known(b)
         excess = difference.plus(intervals.linear(1), -1) if is_less else difference.times(-1)
-        self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = ">=", excess
+        if not self._is_settled("lt" if is_less else "ge", a, b):
+            self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = ">=", excess
         intervals.note_least(excess, 0)
         return is_less
+
+    def finds(self, number: Any) -> bool:
+        """Whether the program finds out a symbol, or what it is made of, while it runs."""
+        return bool(self.found) and any(root.name in self.found for root in roots(number))
+
+    def _is_settled(self, operation: str, a: Any, b: Any) -> bool:
+        """Whether a condition is one on numbers that the program finds out, and the program's now."""
+        if not self.finds(a) and not self.finds(b):
+            return False
+        assert self.settle is not None
+        self.settle(operation, a, b)
+        return True
 
 
 def roots(number: Any) -> Iterator[NumberProxy]:
@@ -170,13 +187,20 @@ def roots(number: Any) -> Iterator[NumberProxy]:
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
     """Makes two sizes that are equal the same linear form: a number that they are made of is written in terms of the others."""
     difference = intervals.linear(a).plus(intervals.linear(b), -1)
-    for number, k in reversed(difference.terms.values()):
+    # The latest first, of those that the program finds out before others.
+    numbers = sorted(list(difference.terms.values())[::-1], key=lambda term: not is_found(term[0]))
+    for number, k in numbers:
         if abs(k) == 1 and number.form is None:
             rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
             if any(_is_made_of(other, number) for other, _ in rest.terms.values()):
                 continue
             number.form = rest.times(-k)
             return
+
+
+def is_found(n: Any) -> bool:
+    """Whether the program finds out a symbol, or what it is made of, while it runs. Others are not written in terms of it."""
+    return is_symbol(n) and bool(n.relations.finds(n))
 
 
 def _is_made_of(x: Any, number: NumberProxy) -> bool:
@@ -272,46 +296,10 @@ def _alone(form: intervals.Linear) -> int | tuple[str, tuple[Any, int]] | None:
     return ("sub", (number, -form.constant)) if form.constant < 0 else ("add", (number, form.constant))
 
 
-def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int | NumberProxy | None:
-    """How many elements ``[start:stop:step]`` of a dimension ``n`` has; ``None`` if only the running program knows."""
-    found = slice_bounds(n, start, stop, step)
-    return None if found is None else found[1]
-
-
 def _has_few_values(number: NumberProxy) -> bool:
     """Whether a program for each value of a number is few programs, as of a size's parity."""
     low, high = intervals.linear(number).interval() if number.python_type is int else (None, None)
     return low is not None and high is not None and high - low < FEW
-
-
-def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tuple[Any, int | NumberProxy] | None:
-    """Where ``[start:stop:step]`` of a dimension ``n`` begins, and how many elements it has; ``None`` if only the running program knows."""
-    if all(x is None or type(x) is int for x in (n, start, stop)):
-        found = range(*slice(start, stop, step).indices(_known(n)))
-        return found.start, len(found)
-    relations = relations_of(n, *(x for x in (start, stop) if x is not None))
-    if relations is None:
-        return None
-
-    def end(x: Any, least: int, most: Any) -> Any:
-        """Where a bound stands, from the front."""
-        if relations.less(x, 0):
-            x = compute("add", x, n)
-            return least if relations.less(x, 0) else x
-        return most if relations.less(most, x) else x
-
-    if step > 0:
-        first, last = 0 if start is None else end(start, 0, n), n if stop is None else end(stop, 0, n)
-    else:
-        top = compute("sub", n, 1)
-        first, last = -1 if stop is None else end(stop, -1, top), top if start is None else end(start, -1, top)
-    begin = first if step > 0 else last
-    if not relations.less(first, last):
-        return begin, 0
-    length = compute("sub", last, first)
-    if abs(step) != 1:
-        length = compute("floor_divide", compute("add", length, abs(step) - 1), abs(step))
-    return begin, as_dimension(length)
 
 
 def dimensions(shape: Any) -> tuple[int | NumberProxy, ...]:

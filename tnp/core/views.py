@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from tnp.core import dtypes, prims, sizes, symbols
+from tnp.core import dtypes, prims, sizes
 from tnp.core.context import current_trace
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.printing import call_string
 from tnp.core.proxies import Proxy, TensorProxy, is_number
+from tnp.core.slice_bounds import slice_bounds
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
 __all__ = [
@@ -245,7 +246,7 @@ def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any
 @_inverse(prims.dynamic_slice)
 def _write_dynamic_slice(a: TensorProxy, new: TensorProxy, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
     n = a.shape[dim]
-    found = symbols.slice_bounds(n, start, stop, step) if step > 0 else None
+    found = slice_bounds(n, start, stop, step) if step > 0 else None
     if found is not None and type(found[0]) is int:
         steps = [step if i == dim else 1 for i in range(a.ndim)]
         return prims.slice_update(a, new, [found[0] if i == dim else 0 for i in range(a.ndim)], steps)

@@ -273,7 +273,7 @@ class Inputs:
         found: dict[str, Proxy] = {}
         for b in itertools.chain.from_iterable(map(with_parts, bsyms)):
             for p in b.flat_inputs:
-                if symbols.is_symbol(p) and p.name not in defined:
+                if symbols.is_symbol(p) and p.name not in defined and not symbols.is_found(p):
                     found[p.name] = p
             for p in b.flat_outputs:
                 if p.name not in found:

@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue
@@ -147,6 +147,17 @@ class Specializer:
         prims.assert_(prims.ge(needed.size, needed.least), START_OVER)
         return True
 
+    def present(self, n: NumberProxy) -> int | None:
+        """A length in the present call, on which the trace does not come to depend; ``None`` if it is too early to ask, or no program of its
+        own computes it."""
+        if self.evaluator is None or self.tracer.differentiating or self.postponed():
+            return None
+        wanted = self._value_guard(n, "a length", NeedsValue("a length is known only when the program runs"))
+        if wanted is None or wanted.draws or wanted.computes_again(self._computed):
+            return None
+        with suspended(self.tracer):
+            return cast("int", self.evaluator.once(wanted))
+
     def value(self, proxy: Proxy, what: str) -> Any:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
         try:
@@ -158,7 +169,9 @@ class Specializer:
     def _value(self, proxy: Proxy, what: str) -> Any:
         if proxy.name in self.specialized or proxy.name in self.settled:
             return self._found(proxy)
-        if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size
+        if (
+            isinstance(proxy, NumberProxy) and proxy.relations is not None and not proxy.relations.finds(proxy)
+        ):  # a size
             return proxy.known()
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
         if self.tracer.regions and isinstance(proxy, NumberProxy):

@@ -26,6 +26,7 @@ from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.objects.twins import class_of
+from tnp.capture.speculation.found_lengths import FoundLengths
 from tnp.capture.speculation.lengths_of_slices import know_integers_beside_symbols
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
@@ -84,6 +85,7 @@ class Tracer:
         self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
         self.specializer = Specializer(self, evaluator)
+        self.found_lengths = FoundLengths(self)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them
@@ -381,6 +383,11 @@ class Tracer:
         sized = {}
         for name, a in seen.items():
             if not sizes.is_known(a.shape_):
+                with languages.language_context(a.library.language):
+                    found = self.found_lengths.sized(a)
+                if found is not None:
+                    sized[name] = found
+                    continue
                 what = f"{symbol.name}()"
                 shape = tuple(
                     self.specializer.value(n, what) if isinstance(n, NumberProxy) and n.relations is None else int(n)

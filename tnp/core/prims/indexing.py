@@ -10,6 +10,7 @@ from tnp.core.context import current_trace
 from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.sizes import Dim
+from tnp.core.slice_bounds import slice_length
 from tnp.core.symbol import OpTags
 
 __all__ = [
@@ -63,7 +64,7 @@ def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int 
     if step > 1:
         found = -(-found // step) if isinstance(found, int) else None
     length: Dim
-    known = symbols.slice_length(a.shape[dim], start, stop, step) if type(found) is not int else None
+    known = slice_length(a.shape[dim], start, stop, step) if type(found) is not int else None
     if known is not None:
         length = known
     elif isinstance(found, int):

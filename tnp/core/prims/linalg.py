@@ -38,6 +38,12 @@ def _check_inexact(a: TensorProxy, operation: str) -> None:
     check(a.dtype.itemsize >= 4, lambda: f"{operation} does not take {a.dtype}", TypeError)
 
 
+def _rows_and_columns(a: TensorProxy, operation: str) -> tuple[sizes.Dim, sizes.Dim, sizes.Dim]:
+    """The dimensions of matrices, and the smaller one."""
+    m, n = sizes.extents(a.shape[-2:], operation)
+    return a.shape[-2], a.shape[-1], a.shape[-2] if m < n else a.shape[-1]
+
+
 @prim(OpTags.PRODUCT, OpTags.MATMUL)
 def matmul(a: TensorProxy, b: TensorProxy, /) -> TensorProxy:
     """``[*batch, m, k] @ [*batch, k, n]``, in the arrays' dtype."""
@@ -67,8 +73,8 @@ def cholesky(a: TensorProxy, /) -> TensorProxy:
 def qr(a: TensorProxy, /, full: bool = False) -> tuple[TensorProxy, TensorProxy]:
     """``q, r``: reduced (``[m, k]``, ``[k, n]``, k = min(m, n)) or full (``[m, m]``, ``[m, n]``)."""
     _check_inexact(a, "qr")
-    m, n = sizes.concrete(a.shape[-2:], "qr")
-    k = m if full else min(m, n)
+    m, n, least = _rows_and_columns(a, "qr")
+    k = m if full else least
     batch = a.shape[:-2]
     return TensorProxy(like=a, shape=(*batch, m, k)), TensorProxy(like=a, shape=(*batch, k, n))
 
@@ -77,8 +83,7 @@ def qr(a: TensorProxy, /, full: bool = False) -> tuple[TensorProxy, TensorProxy]
 def svd(a: TensorProxy, /, full: bool = False) -> tuple[TensorProxy, TensorProxy, TensorProxy]:
     """``u, s, vh`` with descending singular values, reduced or full."""
     _check_inexact(a, "svd")
-    m, n = sizes.concrete(a.shape[-2:], "svd")
-    k = min(m, n)
+    m, n, k = _rows_and_columns(a, "svd")
     batch = a.shape[:-2]
     return (
         TensorProxy(like=a, shape=(*batch, m, m if full else k)),

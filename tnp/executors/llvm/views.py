@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
+from tnp.core.slice_bounds import slice_bounds
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import view_maps
 from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule
@@ -47,14 +48,14 @@ def _has_bounds(b: BoundSymbol) -> bool:
     a, dim, *bounds = b.args
     is_symbolic = any(type(n) is not int for n in (*a.shape, *b.output.shape))
     plain = all(x is None or type(x) is int for x in bounds)
-    return (is_symbolic or plain) and symbols.slice_bounds(a.shape[dim], *bounds[:2], *(bounds[2:] or [1])) is not None
+    return (is_symbolic or plain) and slice_bounds(a.shape[dim], *bounds[:2], *(bounds[2:] or [1])) is not None
 
 
 @rule("dynamic_slice", checker=_has_bounds)
 def _dynamic_slice(
     lowering: Lowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
 ) -> Node:
-    found = symbols.slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
+    found = slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
     if found is None:
         raise Refused("a slice whose bounds are known only when the program runs")
     first = symbols.provable(found[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, dtypes, sizes
+from tnp.core import clang, dtypes, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang import numpy as lnp
@@ -23,8 +23,8 @@ def _is_real(x: Any) -> bool:
     return is_number(x) and getattr(x, "python_type", type(x)) is not complex
 
 
-def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorProxy | None, int, int]:
-    """The samples and their abscissas in double precision, the dimension that is integrated over, and its length.
+def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorProxy | None, int, Any]:
+    """The samples and their abscissas in double precision, the dimension that is integrated over, and its length, to compute with.
 
     ``x`` is of ``y``'s dimensions. Other arguments are SciPy's business.
     """
@@ -33,7 +33,7 @@ def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorPro
     if y.ndim == 0 or y.dtype not in _DOUBLE or not _is_real(dx):
         raise NeedsOpaque("the samples are not in double precision")
     dim = one_axis(y.ndim, axis)
-    (n,) = sizes.concrete(y.shape[dim : dim + 1], "an integral")
+    (n,) = sizes.extents(y.shape[dim : dim + 1], "an integral")
     if x is not None:
         x = as_array(x)
         if x.dtype.kind in "iu":
@@ -42,13 +42,13 @@ def _samples(y: Any, x: Any, dx: Any, axis: Any) -> tuple[TensorProxy, TensorPro
             raise NeedsOpaque("the abscissas are not in double precision")
         if x.ndim < y.ndim:
             x = clang.expand_dims(x, tuple(d for d in range(y.ndim) if d != dim))
-        if sizes.equal(x.shape[dim], n) is not True:
+        if sizes.equal(x.shape[dim], y.shape[dim]) is not True:
             raise NeedsOpaque("the lengths differ")
     return y, x, dim, n
 
 
 def _cut(a: TensorProxy, dim: int, start: Any, stop: Any = None, step: Any = None) -> TensorProxy:
-    key = tuple(slice(start, stop, step) if d == dim else slice(None) for d in range(a.ndim))
+    key = tuple(slice(start, symbols.number_of(stop), step) if d == dim else slice(None) for d in range(a.ndim))
     made: TensorProxy = lnp.getitem(a, key)
     return made
 
@@ -91,7 +91,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1, i
     return lnp.concatenate([first, found], axis=dim)
 
 
-def _pairs(y: TensorProxy, x: TensorProxy | None, dx: Any, dim: int, stop: int) -> TensorProxy:
+def _pairs(y: TensorProxy, x: TensorProxy | None, dx: Any, dim: int, stop: Any) -> TensorProxy:
     """The integral over pairs of intervals up to the sample ``stop + 1``."""
     a, b, c = (_cut(y, dim, i, stop + i, 2) for i in range(3))
     if x is None:
@@ -142,6 +142,7 @@ def romb(y: Any, dx: Any = 1.0, axis: Any = -1, show: Any = False) -> Any:
     if plain(show):
         raise NeedsEager("it prints a table")
     y, _, dim, n = _samples(y, None, dx, axis)
+    n = symbols.fixed(n)
     count = max(n - 1, 0).bit_length() - 1
     if n - 1 != 1 << max(count, 0):
         raise NeedsOpaque("the number of samples is none")

@@ -328,14 +328,17 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
         raise NeedsOpaque("a trend of several lines")
     x = x if x.dtype in (dtypes.float32, dtypes.float64) else as_array(x, dtypes.float64)
     d = _dimension(axis, x.ndim)
-    n = _concrete(x)[d]
-    if n < 2 or 0 in _concrete(x):
+    n = _extents(x)[d]
+    if n < 2 or 0 in _extents(x):
         raise NeedsOpaque("a trend of nothing")
-    shape = tuple(n if i == d else 1 for i in range(x.ndim))
-    at = clang.reshape(clang.sub(clang.arange(n, dtype=dtypes.float64), (n - 1) / 2), shape)
+    shape = tuple(x.shape[d] if i == d else 1 for i in range(x.ndim))
+    length = float(n) if isinstance(n, int) else as_array(symbols.number_of(n), dtypes.float64)
+    at = clang.arange(symbols.number_of(n), dtype=dtypes.float64)
+    at = clang.reshape(lnp.subtract(at, lnp.divide(lnp.subtract(length, 1.0), 2.0)), shape)
     wide = clang.convert(x, dtypes.float64)
     centered = lnp.subtract(wide, lnp.mean(wide, axis=d, keepdims=True))
-    slope = lnp.divide(lnp.sum(lnp.multiply(centered, at), axis=d, keepdims=True), n * (n * n - 1) / 12)
+    squares = lnp.divide(lnp.multiply(length, lnp.subtract(lnp.multiply(length, length), 1.0)), 12.0)
+    slope = lnp.divide(lnp.sum(lnp.multiply(centered, at), axis=d, keepdims=True), squares)
     return clang.convert(lnp.subtract(centered, lnp.multiply(slope, at)), x.dtype)
 
 

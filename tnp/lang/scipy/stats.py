@@ -10,7 +10,7 @@ import math
 import sys
 from typing import Any
 
-from tnp.core import clang, dtypes, sizes
+from tnp.core import clang, dtypes, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.lang import numpy as lnp
@@ -24,8 +24,8 @@ __all__ = ["declare_loaded"]
 _EPSILON = {dtypes.float32: 2.0**-23, dtypes.float64: 2.0**-52}
 
 
-def _samples(x: Any, axis: Any, nan_policy: Any, least: int = 2) -> tuple[TensorProxy, int, int]:
-    """The samples as floats, the dimension to summarise, and its length."""
+def _samples(x: Any, axis: Any, nan_policy: Any, least: int = 2) -> tuple[TensorProxy, int, Any]:
+    """The samples as floats, the dimension to summarise, and its length, to compute with."""
     x = as_array(x)
     if nan_policy != "propagate" or x.dtype.kind not in "biuf" or not x.ndim:
         raise NeedsOpaque("samples with missing values, or that are no real numbers")
@@ -36,7 +36,7 @@ def _samples(x: Any, axis: Any, nan_policy: Any, least: int = 2) -> tuple[Tensor
     if type(axis) is not int or not -x.ndim <= axis < x.ndim:
         raise NeedsOpaque("samples along other than one axis")
     axis %= x.ndim
-    shape = sizes.concrete(x.shape, "a summary")
+    shape = sizes.extents(x.shape, "a summary")
     if shape[axis] < least or 0 in shape:
         raise NeedsOpaque("samples of too few elements")
     return x, axis, shape[axis]
@@ -60,6 +60,21 @@ def _plain_number(x: Any) -> Any:
     if type(number) not in (bool, int, float):
         raise NeedsOpaque("a correction that is no real number")
     return number
+
+
+def _below(ddof: Any, n: Any) -> Any:
+    """A correction that is less than the number of elements."""
+    ddof = _plain_number(ddof)
+    if not (n > ddof if type(ddof) is int else symbols.fixed(n) > ddof):
+        raise NeedsOpaque("samples of too few elements")
+    return ddof
+
+
+def _root(n: Any, like: TensorProxy) -> Any:
+    """The square root of a length."""
+    if type(n) is int:
+        return math.sqrt(n)
+    return clang.convert(clang.sqrt(as_array(symbols.number_of(n), dtypes.float64)), like.dtype)
 
 
 # Moments
@@ -86,6 +101,7 @@ def skew(
     positive = clang.where(is_constant, 1.0, second)
     found = clang.div(third, clang.mul(positive, clang.sqrt(positive)))
     if not bias and n > 2:
+        n = symbols.fixed(n)
         found = clang.mul(found, math.sqrt((n - 1.0) * n) / (n - 2.0))
     return _ended(clang.where(is_constant, math.nan, found), d, keepdims, a)
 
@@ -100,6 +116,7 @@ def kurtosis(
     positive = clang.where(is_constant, 1.0, second)
     found = clang.div(fourth, clang.mul(positive, positive))
     if not bias and n > 3:
+        n = symbols.fixed(n)
         found = clang.sub(clang.mul(found, n**2 - 1.0), 3 * (n - 1) ** 2.0)
         found = clang.add(clang.mul(found, 1.0 / (n - 2) / (n - 3)), 3.0)
     found = clang.where(is_constant, math.nan, found)
@@ -110,11 +127,9 @@ def kurtosis(
 def sem(a: Any, axis: Any = 0, ddof: Any = 1, nan_policy: Any = "propagate", *, keepdims: Any = False) -> TensorProxy:
     """``scipy.stats.sem``: the standard deviation over the root of the number of elements."""
     x, d, n = _samples(a, axis, nan_policy)
-    ddof = _plain_number(ddof)
-    if not ddof < n:
-        raise NeedsOpaque("samples of too few elements")
+    ddof = _below(ddof, n)
     deviation = lnp.std(x, axis=d, ddof=ddof, keepdims=True)
-    return _ended(clang.div(deviation, math.sqrt(n)), d, keepdims, a)
+    return _ended(clang.div(deviation, _root(n, deviation)), d, keepdims, a)
 
 
 @scipysymbol("stats.variation")
@@ -123,10 +138,11 @@ def variation(
 ) -> TensorProxy:
     """``scipy.stats.variation``: the standard deviation over the mean."""
     x, d, n = _samples(a, axis, nan_policy)
-    ddof = _plain_number(ddof)
-    if not ddof < n:
-        raise NeedsOpaque("samples of too few elements")
-    deviation = clang.mul(lnp.std(x, axis=d, keepdims=True), math.sqrt(n / (n - ddof)))
+    ddof = _below(ddof, n)
+    deviation = lnp.std(x, axis=d, keepdims=True)
+    if ddof:
+        n = symbols.fixed(n)
+        deviation = clang.mul(deviation, math.sqrt(n / (n - ddof)))
     return _ended(lnp.true_divide(deviation, _mean(x, d)), d, keepdims, a)
 
 
@@ -136,9 +152,7 @@ def zscore(a: Any, axis: Any = 0, ddof: Any = 0, nan_policy: Any = "propagate") 
     if axis is None:
         raise NeedsOpaque("scores along all axes")
     x, d, n = _samples(a, axis, nan_policy)
-    ddof = _plain_number(ddof)
-    if not ddof < n:
-        raise NeedsOpaque("samples of too few elements")
+    ddof = _below(ddof, n)
     mean, deviation = _mean(x, d), lnp.std(x, axis=d, ddof=ddof, keepdims=True)
     is_constant = clang.le(deviation, clang.abs(clang.mul(mean, _EPSILON[x.dtype])))
     found = lnp.true_divide(lnp.subtract(x, mean), clang.where(is_constant, 1.0, deviation))
@@ -152,7 +166,7 @@ def _weighted_mean(x: TensorProxy, axis: int, weights: Any) -> TensorProxy:
     if weights is None:
         return _mean(x, axis)
     w = as_array(weights, x.dtype)
-    if sizes.concrete(w.shape, "weights") != sizes.concrete(x.shape, "samples"):
+    if sizes.shapes_equal(w.shape, x.shape) is not True:
         raise NeedsOpaque("weights of another shape")
     total = lnp.sum(lnp.multiply(w, x), axis=axis, keepdims=True)
     return lnp.true_divide(total, lnp.sum(w, axis=axis, keepdims=True))
@@ -188,7 +202,7 @@ def entropy(
         parts = special.composed("entr")(share)
     else:
         q = as_array(qk)
-        if sizes.concrete(q.shape, "probabilities") != sizes.concrete(as_array(pk).shape, "probabilities"):
+        if sizes.shapes_equal(q.shape, as_array(pk).shape) is not True:
             raise NeedsOpaque("probabilities of other shapes")
         q, _, _ = _samples(q, axis, nan_policy, 1)
         other = lnp.true_divide(q, lnp.sum(q, axis=d, keepdims=True))

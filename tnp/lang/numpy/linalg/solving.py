@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.prims.base import check
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.contractions import matrix_product
 from tnp.lang.numpy.linalg.decompositions import svd_of
@@ -125,6 +125,19 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> TensorProxy:
     return clang.reshape(solve(clang.reshape(a, (n, n)), clang.reshape(b, (b.numel,))), unknowns)
 
 
+def _least_ratio(rcond: Any, m: Any, n: Any) -> Any:
+    """The ratio to the largest singular value up to which others of an ``m`` by ``n`` matrix count as zero."""
+    if rcond is None:
+        most = symbols.number_of(m if m > n else n)
+        if type(most) is int:
+            return epsilon(dtypes.float64) * most
+        return clang.mul(as_array(most, dtypes.float64), epsilon(dtypes.float64))
+    if isinstance(rcond, NumberProxy) and rcond.relations is not None and rcond.python_type is float:
+        ratio = as_array(rcond, dtypes.float64)  # it is computed of a length
+        return clang.where(clang.lt(ratio, 0.0), epsilon(dtypes.float64), ratio)
+    return epsilon(dtypes.float64) if plain(rcond) < 0 else plain(rcond)  # negative: LAPACK's own choice
+
+
 @npsymbol("linalg.lstsq", tags=MAY_RAISE)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """``x`` that minimises ``|a @ x - b|``, the sums of squared residuals, the rank of ``a``, and its singular values.
@@ -136,17 +149,13 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     columns = clang.expand_dims(b, (1,)) if b.ndim == 1 else b
     for x in (a, columns):
         check(x.ndim == 2, lambda: f"{x.ndim}-dimensional array given. Array must be two-dimensional", LinAlgError)
-    m, n = sizes.concrete(a.shape, "lstsq")
-    check(sizes.equal(m, columns.shape[0]) is not False, lambda: "Incompatible dimensions", LinAlgError)
+    m, n = sizes.extents(a.shape, "lstsq")
+    check(sizes.equal(a.shape[0], columns.shape[0]) is not False, lambda: "Incompatible dimensions", LinAlgError)
     result = linalg_dtype(a, b)
     # NumPy calls LAPACK in double precision here, whatever the operands.
     wide = dtypes.complex128 if result.kind == "c" else dtypes.float64
     u, s, vh = prims.svd(clang.convert(a, wide))
-    if rcond is None:
-        rcond = epsilon(dtypes.float64) * max(m, n)
-    elif plain(rcond) < 0:
-        rcond = epsilon(dtypes.float64)  # LAPACK's own choice
-    inverses, large = _inverses_above(s, times_last(largest_of(s), plain(rcond)))
+    inverses, large = _inverses_above(s, times_last(largest_of(s), _least_ratio(rcond, m, n)))
     columns = clang.convert(columns, wide)
     projected = prims.matmul(adjoint(u), columns)
     x = prims.matmul(adjoint(vh), clang.mul(clang.expand_dims(in_dtype_of(inverses, u), (1,)), projected))
@@ -157,7 +166,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     else:
         difference = clang.sub(columns, prims.matmul(clang.convert(a, wide), x))
         squares = clang.convert(prims.sum(squared(difference), (0,)), real)
-        full_rank = clang.convert(clang.eq(rank, n), dtypes.int64)
+        full_rank = clang.convert(clang.eq(rank, symbols.number_of(n)), dtypes.int64)
         length = prims.item(clang.mul(full_rank, columns.shape[1]))
         residuals = prims.dynamic_slice(squares, 0, None, length, 1)
     x = clang.convert(x, result)

@@ -60,6 +60,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import VIEWS, Returns, Step
 
 if TYPE_CHECKING:
+    from tnp.capture.libraries.numpy.errstate import Settings
     from tnp.capture.speculation.regions import ListUse, Region
 
 __all__ = [
@@ -102,6 +103,8 @@ class Tracer:
         self.may_lose_stores, self.loses_no_stores = False, False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
+        #: what calls of ``np.seterr`` have set, the last one last, that is not restored yet
+        self.set_errors: list[Settings] = []
         #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such
         self.lapack_calls: int | None = None
         self.must_run_eagerly: NeedsEager | None = None

@@ -211,3 +211,41 @@ def test_partial_results_of_few_rows(kept):
     assert_same(jitted(x, y), f(x, y))
     y[:] = np.arange(6.0)
     assert_same(jitted(x, y), f(x, y))
+
+
+def centred(a):
+    n = a.shape[0]
+    h = n // 2
+    return np.sin(a) * np.arange(-h, n - h)
+
+
+def centred_by_float(a):
+    n = a.shape[0]
+    h = int(n / 2)
+    return a * np.arange(-h, n - h) + np.arange(h - n, h)
+
+
+def between(a):
+    n = a.shape[0]
+    h = n - 5
+    return a + np.ones(h * h).sum() + np.arange(-h, h).sum()
+
+
+def transformed(a):
+    n = a.shape[0]
+    h = int(n / 2)
+    return np.fft.fft(a) * np.arange(-h, n - h)
+
+
+@pytest.mark.parametrize("f", [centred, centred_by_float, between, transformed])
+@pytest.mark.parametrize("checks", [False, True])
+def test_numbers_below_zero_are_no_lengths(f, checks, monkeypatch):
+    """Ranges that begin at a negative number are of kernels for any size, and those kernels run."""
+    if checks:
+        monkeypatch.setenv("TNP_CHECK", "1")
+    jitted = tnp.jit(f)
+    for n in (40, 64, 101, 150, 7, 5, 6, 4, 3, 2, 64):
+        a = np.linspace(0.0, 1.0, n)
+        assert_same(jitted(a), f(a))
+        assert_same(jitted(a[::-1]), f(a[::-1]))
+    assert "runs eagerly:" not in str(tnp.explain(jitted))

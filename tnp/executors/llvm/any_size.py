@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tnp.executors.llvm.region import ENTRY, LaunchedRegion, numpy_dtype
 from tnp.runtime import engine, launcher, logs, threads
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["SIZES", "AnySizeRegion", "Roots", "roots_of"]
+__all__ = ["SIZES", "AnySizeRegion", "Roots", "is_made_of", "roots_of"]
 
 #: how the name of the function of sizes ends
 SIZES = "_sizes"
@@ -52,17 +52,12 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
     # Sizes computed from others that no argument has, such as the size of memory for a list's items.
     for j, p in arrays:
         for d, n in enumerate(p.shape):
-            if (
-                isinstance(n, NumberProxy)
-                and symbols.is_symbol(n)
-                and n.name not in found
-                and not _is_made_of(n, found)
-            ):
+            if isinstance(n, NumberProxy) and symbols.is_symbol(n) and n.name not in found and not is_made_of(n, found):
                 found[n.name] = n, (j, d, 0)
     return found
 
 
-def _is_made_of(n: NumberProxy, roots: Roots) -> bool:
+def is_made_of(n: NumberProxy, roots: Container[str]) -> bool:
     """Whether a size can be computed of some roots."""
     if n.name in roots:
         return True
@@ -70,7 +65,7 @@ def _is_made_of(n: NumberProxy, roots: Roots) -> bool:
     others = [m for m, _ in terms.values()] if n.name not in terms else []
     if n.name in terms and n.origin is not None:
         others = [m for m in n.origin[1] if isinstance(m, NumberProxy)]
-    return bool(others) and all(_is_made_of(m, roots) for m in others)
+    return bool(others) and all(is_made_of(m, roots) for m in others)
 
 
 class AnySizeRegion(LaunchedRegion):

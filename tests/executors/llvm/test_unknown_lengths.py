@@ -5,6 +5,7 @@ import pytest
 
 import tnp
 from tests.flow_checks import source
+from tnp.executors.llvm.any_size import AnySizeRegion
 from tnp.testing import assert_same
 
 pytest.importorskip("llvmlite")
@@ -249,3 +250,26 @@ def test_numbers_below_zero_are_no_lengths(f, checks, monkeypatch):
         assert_same(jitted(a), f(a))
         assert_same(jitted(a[::-1]), f(a[::-1]))
     assert "runs eagerly:" not in str(tnp.explain(jitted))
+
+
+GRID = np.linspace(0, 1, 40)
+
+
+def counted(x, y):
+    places = np.vstack([np.cos(GRID), np.sin(GRID), GRID]).T
+    points = np.vstack([np.cos(x), np.sin(x), y]).T
+    found = np.zeros(len(places))
+    for i, place in enumerate(places):
+        found[i] = np.abs(np.dot(place, points.T)).sum() - 0.5 / len(x)
+    return found
+
+
+def test_transposed_arrays_are_copied_where_results_have_one_dimension(monkeypatch):
+    """A loop over the rows of one is native for any size."""
+    unfused = []
+    monkeypatch.setattr(AnySizeRegion, "_run_singly", lambda self, *args: unfused.append(self) or self._alone(*args))
+    jitted = tnp.jit(counted)
+    for n in (40, 64, 100, 300, 7):
+        x, y = RNG.random((2, n))
+        assert_same(jitted(x, y), counted(x, y))
+    assert "the whole for_loop is native, for any size" in str(tnp.explain(jitted)) and not unfused

@@ -1,7 +1,8 @@
 """Regions of symbolic sizes as callables: one function for all sizes.
 
 The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
-that are not C-contiguous are copied, if they are read and have their elements in C order. Others, and sizes of 0, run the region unfused.
+that are not C-contiguous are copied, if they are read, and have their elements in C order or all results have one dimension. Others, and
+sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations
@@ -92,11 +93,14 @@ class AnySizeRegion(LaunchedRegion):
             spec = self._spec(compiled.address(ENTRY + SIZES), way)
             self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self.function: Callable[..., Any] = self.launcher.function
+        made = [p for k, p in enumerate(region.outputs) if k not in updates and isinstance(p, TensorProxy)]
+        #: whether results lie in one way, however their inputs do
+        self._any_order = all(p.ndim <= 1 for p in made)
 
     def _slow(self, *args: Any) -> Any:
         if len(args) == len(self.region.inputs):
             written = self.updates.values()
-            dense = [x if j in written else _as_dense(x) for j, x in enumerate(args)]
+            dense = [x if j in written else _as_dense(x, self._any_order) for j, x in enumerate(args)]
             if any(x is not y for x, y in zip(args, dense)):
                 return self.launcher.function(*dense)
         return super()._slow(*args)
@@ -118,13 +122,13 @@ class AnySizeRegion(LaunchedRegion):
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
 
 
-def _as_dense(x: Any) -> Any:
+def _as_dense(x: Any, any_order: bool) -> Any:
     """A copy of an array with gaps between its elements or rows, which are in C order: what is computed of it lies as what is computed of
-    the copy. Others as they are."""
+    the copy. Others as they are, unless they may have ``any_order``."""
     if type(x) is not np.ndarray or x.flags.c_contiguous or not x.flags.aligned:
         return x
     steps = [step for step, n in zip(x.strides, x.shape) if n != 1]
-    is_in_order = all(step > 0 for step in steps) and steps == sorted(steps, reverse=True)
+    is_in_order = any_order or (all(step > 0 for step in steps) and steps == sorted(steps, reverse=True))
     return np.ascontiguousarray(x) if is_in_order else x
 
 

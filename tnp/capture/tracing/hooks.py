@@ -20,13 +20,13 @@ from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
 from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
-from tnp.capture.libraries.numpy.errstate import Errstate, set_errors
+from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import fresh
-from tnp.capture.libraries.numpy.root_finders import root_of
+from tnp.capture.libraries.numpy.own_calls import called_here
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_class, is_array_of_class, new_array
 from tnp.capture.objects.cell_arrays import is_cell_array
@@ -265,9 +265,7 @@ class Runtime(ControlFlow):
         if kind is types.FunctionType:
             if (symbol := NUMPY.symbol_of(f)) is not None:
                 return self._call_numpy(f, symbol, args, kwargs)
-            if (
-                own := set_errors(*args, **kwargs) if f is np.seterr else root_of(f, args, kwargs)
-            ) is not NotImplemented:
+            if (own := called_here(f, args, kwargs)) is not NotImplemented:
                 return own
             return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
         if kind is types.MethodType:

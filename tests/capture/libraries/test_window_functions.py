@@ -54,9 +54,34 @@ def test_what_is_outside(mode):
 def test_other_dimensions_and_dtypes():
     whole(lambda x: ndimage.generic_filter(x.ravel(), np.ptp, 7) + 1, X)
     whole(lambda x: ndimage.generic_filter(x.reshape(3, 3, 7), spread, 2), X)
-    whole(lambda x: ndimage.generic_filter(x.astype(np.int16), np.mean, 3), X, -X)
+    whole(lambda x: ndimage.generic_filter(x.astype(np.int64), np.mean, 3), X, -X)
     whole(lambda x: ndimage.generic_filter(x.astype(np.float32), spread, 3), X)
     whole(lambda x: ndimage.generic_filter(x > 5, np.max, 3), X)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.int64, np.uint64, np.bool_])
+@pytest.mark.parametrize("function", [np.sum, lambda w: w[0] - w.sum(), lambda w: -1.7, lambda w: 300])
+def test_results_are_cast_to_the_dtype(dtype, function):
+    whole(lambda x: ndimage.generic_filter(x, function, 3), (X * 20).astype(dtype))
+
+
+def test_what_a_function_does_besides():
+    def counts(w, count):
+        count[0] += 1
+        return w.sum() + count[0]
+
+    def f(x, count):
+        return ndimage.generic_filter(x, counts, 3, extra_arguments=(count,)), count
+
+    def draws(x):
+        return ndimage.generic_filter(x, lambda w: w.mean() + np.random.rand(), 3), np.random.rand()
+
+    for make in (lambda: [0], lambda: np.zeros(1)):
+        assert_same(tnp.jit(f)(X, make()), f(X, make()))
+    np.random.seed(0)
+    expected = draws(X)
+    np.random.seed(0)
+    assert_same(tnp.jit(draws)(X), expected)
 
 
 def test_more_arguments():
@@ -87,6 +112,7 @@ def fails(w):
         lambda x: ndimage.generic_filter(x[:1], spread, 3, mode="mirror"),
         lambda x: ndimage.generic_filter(x, np.mean, 3, output=np.float32),
         lambda x: ndimage.generic_filter(x, str, 3),
+        lambda x: ndimage.generic_filter((x * 20).astype(np.int8), np.sum, 3),
     ],
 )
 def test_other_calls_are_scipys(f):

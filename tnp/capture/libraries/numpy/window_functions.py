@@ -30,7 +30,7 @@ _MODES = {
 def _along_line(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     (columns,) = at
     for i in range(out.shape[0]):
-        out[i] = _number(f(x[i + columns], *args, **kwargs))
+        out[i] = np.float64(_number(f(x[i + columns], *args, **kwargs)))
     return out
 
 
@@ -38,7 +38,7 @@ def _in_plane(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     rows, columns = at
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[i, j] = _number(f(x[i + rows, j + columns], *args, **kwargs))
+            out[i, j] = np.float64(_number(f(x[i + rows, j + columns], *args, **kwargs)))
     return out
 
 
@@ -47,7 +47,7 @@ def _in_space(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             for k in range(out.shape[2]):
-                out[i, j, k] = _number(f(x[i + planes, j + rows, k + columns], *args, **kwargs))
+                out[i, j, k] = np.float64(_number(f(x[i + planes, j + rows, k + columns], *args, **kwargs)))
     return out
 
 
@@ -79,12 +79,7 @@ def filtered(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     known = active.current().known
     p = {k: v if k in ("input", "function", "extra_arguments") else known(v) for k, v in given.arguments.items()}
     x, function, mode = p["input"], p["function"], _MODES.get(p["mode"]) if type(p["mode"]) is str else None
-    if (
-        type(x) is not TracedArray
-        or x.dtype.kind not in "fiub"
-        or x.ndim not in _WAYS
-        or not _is_known_function(function)
-    ):
+    if type(x) is not TracedArray or x.ndim not in _WAYS or not _may_hold(x.dtype) or not _is_known_function(function):
         return NotImplemented
     if p["output"] is not None or p["axes"] is not None or mode is None or type(p["cval"]) not in (int, float):
         return NotImplemented
@@ -93,6 +88,11 @@ def filtered(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if window is None or any(n < 2 for n in lengths) or not sizes.is_known(x.shape):
         return NotImplemented
     return _computed(function, x, window, mode, p["cval"], p["extra_arguments"], p["extra_keywords"] or {})
+
+
+def _may_hold(dtype: Any) -> bool:
+    """Whether results are stored as SciPy stores them: short integers may not hold them, which is an error elsewhere."""
+    return dtype.kind in "fub" or dtype == np.int64
 
 
 def _is_known_function(f: Any) -> bool:

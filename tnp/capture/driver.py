@@ -17,6 +17,7 @@ from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.guards.varying_values import ReadsVarying, TracesAgain
 from tnp.capture.libraries.base import capturing, library_of_value
+from tnp.capture.libraries.numpy.errstate import check_restored
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import is_maybe_in_list
 from tnp.capture.libraries.numpy.uneven_lists import copy_no_rows
@@ -262,6 +263,7 @@ def _may_be_written_last(x: TracedArray) -> bool:
 
 def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, differentiate: Differentiate | None) -> Any:
     """Stores what was written into the caller's memory and objects, and returns the result. Gives what ``differentiate`` makes."""
+    check_restored(tracer)
     gradients = tracer.gradients
     if gradients is not None:
         gradients.finish()

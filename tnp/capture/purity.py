@@ -39,7 +39,7 @@ __all__ = [
 
 #: modules whose functions and classes do nothing but give a result, and whose objects a program has to itself
 _PURE_MODULES = frozenset(
-    ("_bisect", "_collections", "_collections_abc", "_functools", "_heapq", "_operator", "_struct", "abc", "bisect", "builtins", "cmath",
+    ("_bisect", "_blake2", "_collections", "_collections_abc", "_functools", "_hashlib", "_heapq", "_operator", "_struct", "abc", "bisect", "builtins", "cmath",
      "calendar", "collections", "contextlib", "copy", "dataclasses", "datetime", "enum", "fractions", "functools", "heapq", "itertools", "keyword", "math",
      "numbers", "numpy", "operator", "pathlib", "re", "scipy", "statistics", "string", "struct", "textwrap", "tnp", "torch", "types", "typing",
      "typing_extensions", "unicodedata", "uuid")
@@ -47,6 +47,8 @@ _PURE_MODULES = frozenset(
 #: of those, modules whose functions have to be given values that are known
 _READING = frozenset(
     (
+        "_blake2",
+        "_hashlib",
         "_struct",
         "calendar",
         "datetime",

@@ -7,6 +7,7 @@ met.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,10 +27,18 @@ def is_container(x: Any) -> bool:
 
 def flatten(x: Any) -> tuple[list[Any], Any, Callable[[Any, Iterable[Any]], Any]]:
     """The children of a container, what else it is made of, and the function that makes one of both."""
+    if type(x) is OrderedDict and _of_ordered:  # without optree's code, which takes longer than most guards
+        return list(x.values()), list(x), _of_ordered[0]
     import optree
 
     children, metadata, _, unflatten = optree.tree_flatten_one_level(x, none_is_leaf=True)
+    if type(x) is OrderedDict:
+        _of_ordered.append(unflatten)
     return list(children), metadata, unflatten
+
+
+#: what makes an ``OrderedDict`` of its keys and values, once it is known
+_of_ordered: list[Callable[[Any, Iterable[Any]], Any]] = []
 
 
 class Rebuilt:

@@ -242,15 +242,22 @@ def common_subexpressions(trace: Trace) -> Trace:
     """With repeats of an operation on the same arguments replaced by its first result.
 
     Results that are returned, or that views that are returned look at, stay apart: they are different memory to the
-    caller. So do arrays made of nothing, and effects.
+    caller. So do arrays made of nothing, and effects. Arrays that have the size of a repeat get that of the first result, so
+    that they are of one kernel with those of the first.
     """
     trace = in_bodies(common_subexpressions, trace)
+    kept_sizes: set[str] | None = None
     returned = memory_of_results(trace)
     seen: dict[Any, BoundSymbol] = {}
     names: dict[str, Any] = {}
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
+        if names and (sizes_of := _unknown_sizes(bsym)):
+            if kept_sizes is None:
+                kept_sizes = _sizes_in_bodies(trace)
+            if any(n in names and n not in kept_sizes for n in sizes_of):
+                bsym = _resized(bsym, names, kept_sizes)
         # Positions cost a loop.
         kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.operation is not prims.iota
         if kept_apart or any(p.name in returned for p in bsym.flat_outputs):
@@ -269,6 +276,31 @@ def common_subexpressions(trace: Trace) -> Trace:
                     # The repeat's sizes have no other definition.
                     names.update((m.name, n) for n, m in zip(a.shape, b.shape) if isinstance(m, Proxy))
     return Trace.like(trace, kept) if names else trace
+
+
+def _unknown_sizes(b: BoundSymbol) -> set[str]:
+    """The names of the sizes, known only when the program runs, that results of an operation have."""
+    return {n.name for p in b.flat_outputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+
+
+def _sizes_in_bodies(trace: Trace) -> set[str]:
+    """The sizes that arrays of loops and branches have: what goes into a body and comes out of it has one size."""
+    flow = [b for b in trace.bound_symbols if is_control_flow(b)]
+    parts = (part for b in flow for part in with_parts(b))
+    arrays = (p for part in parts for p in (*part.flat_inputs, *part.flat_outputs) if isinstance(p, TensorProxy))
+    return {n.name for p in arrays for n in p.shape if isinstance(n, NumberProxy)}
+
+
+def _resized(bsym: BoundSymbol, names: dict[str, Any], kept_sizes: set[str]) -> BoundSymbol:
+    """An operation whose results, and those of its parts, have the sizes that ``names`` says; what reads them will read these."""
+    made: dict[str, Any] = {}
+    for p in (p for part in with_parts(bsym) for p in part.flat_outputs if isinstance(p, TensorProxy)):
+        shape = tuple(n if type(n) is int or n.name in kept_sizes else names.get(n.name, n) for n in p.shape)  # type: ignore[union-attr]
+        if any(n is not m for n, m in zip(shape, p.shape)):
+            made[p.name] = p.renamed(p.name)
+            made[p.name].shape = shape
+    names.update(made)
+    return bsym.substitute(made)
 
 
 def without_aliases(trace: Trace) -> Trace:

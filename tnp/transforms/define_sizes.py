@@ -73,7 +73,10 @@ def _computed(n: NumberProxy, defined: set[str]) -> Iterator[BoundSymbol]:
     for part in args:
         if isinstance(part, NumberProxy):
             yield from _computed(part, defined)
-    yield prims.registry[operation].bind(*args, output=n)
+    if operation == "int":
+        yield prims.convert_number.bind(*args, int, output=n)
+    else:
+        yield prims.registry[operation].bind(*args, output=n)
     defined.add(n.name)
 
 

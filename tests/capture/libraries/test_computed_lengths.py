@@ -192,3 +192,26 @@ def test_a_reshape_needs_the_length():
     jitted = tnp.jit(f, strict=True)
     for x in (np.array([0.0, 3.2]), np.array([0.0, 3.2]), np.array([1.0, 2.0])):
         assert_same(jitted(x), f(x))
+
+
+def test_a_length_that_is_computed_twice_is_one():
+    """The arrays that a function makes of it again are in one kernel with the first."""
+
+    def again(x):
+        n = np.arange(1, np.round(x) + 1)
+        return np.sin(n + 0.5) + 1 / n
+
+    def f(x):
+        n = np.arange(1, np.round(x) + 1)
+        return np.sum(n * n) + np.sum(again(x)), np.cos(n)
+
+    def loops(x):
+        n = np.arange(1, np.round(x) + 1)
+        y = again(x)
+        for _ in range(int(x) % 5 + 2):
+            y = y * 0.5 + again(x)
+        return y + n
+
+    jitted = one_program(f, *((x,) for x in (10.3, 17.8, 4.2, 1.0)))
+    assert "llvm 2, numpy 2" in str(tnp.explain(jitted))
+    one_program(loops, *((x,) for x in (10.3, 17.8, 4.2)))

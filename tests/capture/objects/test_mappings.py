@@ -8,6 +8,7 @@ import pytest
 
 import tnp
 from tnp.api import programs_of
+from tnp.core import pytree
 from tnp.testing import assert_same
 
 X = np.linspace(0.1, 1, 20)
@@ -172,3 +173,25 @@ def test_views_of_mappings_are_views(kind, method):
         jitted = tnp.jit(returned)
         assert type(jitted(X, d)) is type(returned(X, d))
         assert_same(tnp.jit(used)(X, d), used(X, d))
+
+
+def test_ordered_dicts_are_taken_apart_as_optree_does():
+    """A dict of the caller's, again with other values and with other keys."""
+    optree = pytest.importorskip("optree")
+    given = OrderedDict(b=np.ones(3), a=2.0)
+    for _ in range(2):
+        children, metadata, _, unflatten = optree.tree_flatten_one_level(given, none_is_leaf=True)
+        assert pytree.flatten(given) == (list(children), metadata, unflatten)
+
+    def f(d, x):
+        return d["b"] * x + d["a"], OrderedDict(d, c=x), list(d)
+
+    jitted = tnp.jit(f)
+    for d in (
+        given,
+        OrderedDict(b=np.zeros(3), a=3.5),
+        OrderedDict(a=1.0, b=np.ones(3)),
+        OrderedDict(a=1, b=2, e=3),
+        given,
+    ):
+        assert_same(jitted(d, np.arange(3.0)), f(d, np.arange(3.0)))

@@ -5,6 +5,7 @@ import pytest
 
 import tnp
 from tests.flow_checks import source
+from tnp.executors.llvm.any_size import AnySizeRegion
 from tnp.testing import assert_same
 
 pytest.importorskip("llvmlite")
@@ -211,3 +212,64 @@ def test_partial_results_of_few_rows(kept):
     assert_same(jitted(x, y), f(x, y))
     y[:] = np.arange(6.0)
     assert_same(jitted(x, y), f(x, y))
+
+
+def centred(a):
+    n = a.shape[0]
+    h = n // 2
+    return np.sin(a) * np.arange(-h, n - h)
+
+
+def centred_by_float(a):
+    n = a.shape[0]
+    h = int(n / 2)
+    return a * np.arange(-h, n - h) + np.arange(h - n, h)
+
+
+def between(a):
+    n = a.shape[0]
+    h = n - 5
+    return a + np.ones(h * h).sum() + np.arange(-h, h).sum()
+
+
+def transformed(a):
+    n = a.shape[0]
+    h = int(n / 2)
+    return np.fft.fft(a) * np.arange(-h, n - h)
+
+
+@pytest.mark.parametrize("f", [centred, centred_by_float, between, transformed])
+@pytest.mark.parametrize("checks", [False, True])
+def test_numbers_below_zero_are_no_lengths(f, checks, monkeypatch):
+    """Ranges that begin at a negative number are of kernels for any size, and those kernels run."""
+    if checks:
+        monkeypatch.setenv("TNP_CHECK", "1")
+    jitted = tnp.jit(f)
+    for n in (40, 64, 101, 150, 7, 5, 6, 4, 3, 2, 64):
+        a = np.linspace(0.0, 1.0, n)
+        assert_same(jitted(a), f(a))
+        assert_same(jitted(a[::-1]), f(a[::-1]))
+    assert "runs eagerly:" not in str(tnp.explain(jitted))
+
+
+GRID = np.linspace(0, 1, 40)
+
+
+def counted(x, y):
+    places = np.vstack([np.cos(GRID), np.sin(GRID), GRID]).T
+    points = np.vstack([np.cos(x), np.sin(x), y]).T
+    found = np.zeros(len(places))
+    for i, place in enumerate(places):
+        found[i] = np.abs(np.dot(place, points.T)).sum() - 0.5 / len(x)
+    return found
+
+
+def test_transposed_arrays_are_copied_where_results_have_one_dimension(monkeypatch):
+    """A loop over the rows of one is native for any size."""
+    unfused = []
+    monkeypatch.setattr(AnySizeRegion, "_run_singly", lambda self, *args: unfused.append(self) or self._alone(*args))
+    jitted = tnp.jit(counted)
+    for n in (40, 64, 100, 300, 7):
+        x, y = RNG.random((2, n))
+        assert_same(jitted(x, y), counted(x, y))
+    assert "the whole for_loop is native, for any size" in str(tnp.explain(jitted)) and not unfused

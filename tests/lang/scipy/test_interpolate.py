@@ -1,5 +1,7 @@
 """``scipy.interpolate`` in compiled functions: objects that SciPy made, evaluated."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,82 @@ def test_derived_splines():
 
     compiled_as_eager(f, Q)
     gradient_is_right(lambda q: (cubic.derivative()(q) ** 2).sum(), INSIDE)
+
+
+FITTED = {
+    "interpolating": interpolate.InterpolatedUnivariateSpline(X, Y),
+    "of lines": interpolate.InterpolatedUnivariateSpline(X, Y, k=1),
+    "smoothing, boundary values outside": interpolate.UnivariateSpline(X, Y, s=0.01, ext="const"),
+    "degree 5, zeros outside": interpolate.UnivariateSpline(X, Y, k=5, ext=1),
+    "with knots": interpolate.LSQUnivariateSpline(X, Y, [0.8, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_splines_of_fitpack(name):
+    spline = FITTED[name]
+    compiled_as_eager(lambda q: (spline(q) * 2, spline(q[0, 1]), spline(q.ravel()[2:])), Q)
+    compiled_as_eager(lambda q: (spline(q, ext=3), spline(q, ext="zeros"), spline(q, ext=0)), Q)
+    compiled_as_eager(lambda q: spline(q) + q, np.array([np.nan, 1.0, -4.0, X[0], X[3], X[-1], 9.0]))
+    if name != "of lines":
+        compiled_as_eager(lambda q: spline(q, 1, ext=1) + spline(q, nu=1, ext=0), Q)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("name", FITTED)
+def test_splines_of_fitpack_that_run_eagerly(name):
+    spline = FITTED[name]
+    raises_as_eager(lambda q: spline(q, ext=2), Q + 20)
+    for f in (lambda q: spline(q), lambda q: spline(q, spline._data[5]), lambda q: spline(q, 1, ext=3)):
+        assert_same(tnp.jit(f)(Q[:0]), f(Q[:0]))
+        assert_same(tnp.jit(f)(Q[2]), f(Q[2]))
+
+
+def test_splines_in_a_cache():
+    """What an object keeps under the hash of its settings is looked up once."""
+
+    class Tables:
+        def __init__(self, power):
+            self.power, self.kept = power, {}
+
+        def spline(self):
+            key = hashlib.md5(f"{self.power:.3f}".encode()).hexdigest()
+            if key not in self.kept:
+                self.kept[key] = interpolate.InterpolatedUnivariateSpline(X, X**self.power)
+            return self.kept[key]
+
+        def at(self, q):
+            return self.spline()(q) * 2
+
+    tables = Tables(1.5)
+    expected = [tables.at(Q), tables.at(Q + 0.1)]
+    jitted = tnp.jit(tables.at)
+    assert_same([jitted(Q), jitted(Q + 0.1)], expected)
+    assert "in parts" not in str(tnp.explain(jitted)) and "runs eagerly:" not in str(tnp.explain(jitted))
+    tables.power = 2.5
+    with pytest.warns(tnp.EagerFallbackWarning):  # it makes another spline
+        assert_same(jitted(Q), Tables(2.5).at(Q))
+
+
+STATE = hashlib.sha256(b"a")
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_hashes():
+    def made(x, name):
+        state = hashlib.sha1(name.encode())
+        state.update(str(len(x)).encode())
+        return x + 1, state.hexdigest(), hashlib.blake2b(b"1").digest()
+
+    def given(x):
+        STATE.update(b"1")
+        return x + 1, STATE.copy().hexdigest()
+
+    def of_values(x):
+        return hashlib.md5(x).hexdigest(), x + 1
+
+    for f, args in ((made, (X, "a")), (made, (X[:3], "b")), (of_values, (X,)), (of_values, (Y,))):
+        assert_same(tnp.jit(f)(*args), f(*args))
+    jitted = tnp.jit(given)
+    found = [jitted(X)[1] for _ in range(3)]
+    assert len(set(found)) == 3 and given(X)[1] not in found

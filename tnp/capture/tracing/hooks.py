@@ -26,7 +26,7 @@ from tnp.capture.libraries.numpy.generators import call_random, is_random
 from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.operations import fresh
-from tnp.capture.libraries.numpy.root_finders import root_of
+from tnp.capture.libraries.numpy.own_calls import called_here
 from tnp.capture.libraries.numpy.sources import call_undefined
 from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_class, is_array_of_class, new_array
 from tnp.capture.objects.cell_arrays import is_cell_array
@@ -265,8 +265,8 @@ class Runtime(ControlFlow):
         if kind is types.FunctionType:
             if (symbol := NUMPY.symbol_of(f)) is not None:
                 return self._call_numpy(f, symbol, args, kwargs)
-            if (root := root_of(f, args, kwargs)) is not NotImplemented:
-                return root
+            if (own := called_here(f, args, kwargs)) is not NotImplemented:
+                return own
             return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
         if kind is types.MethodType:
             if _is_traced_method(f):

@@ -61,6 +61,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import VIEWS, Returns, Step
 
 if TYPE_CHECKING:
+    from tnp.capture.libraries.numpy.errstate import Settings
     from tnp.capture.speculation.regions import ListUse, Region
 
 __all__ = [
@@ -76,6 +77,9 @@ class Tracer:
 
     It has many methods: one for each use of a traced value in a program, called by traced values and hooks.
     """
+
+    #: what calls of ``np.seterr`` have set and the program has not restored yet, the last one last
+    set_errors: list[Settings]
 
     def __init__(
         self, trace: Trace, inputs: Inputs, *, strict: bool = False, evaluator: GuardEvaluator | None = None
@@ -103,7 +107,7 @@ class Tracer:
         #: and whether that is refused where it happens
         self.may_lose_stores, self.loses_no_stores = False, False
         #: how many ``np.errstate`` it is in under which operations raise
-        self.raising = 0
+        self.raising, self.set_errors = 0, []
         #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such
         self.lapack_calls: int | None = None
         self.must_run_eagerly: NeedsEager | None = None

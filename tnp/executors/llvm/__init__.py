@@ -143,6 +143,8 @@ class LLVMExecutor(FusionExecutor):
             ):
                 return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
+        if not all(map(_has_known_sizes, region.bound_symbols)):
+            return None  # a broadcast is gone that had made the lengths one: NumPy's function looks whether they are
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:
@@ -231,6 +233,11 @@ def is_available() -> bool:
     except Unavailable:
         return False
     return True
+
+
+def _has_known_sizes(bsym: BoundSymbol) -> bool:
+    arrays = (p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy))
+    return all(isinstance(n, int) for p in arrays for n in p.shape)
 
 
 def _pays(graph: Graph, whole: bool) -> bool:

@@ -1,14 +1,15 @@
 """Regions of symbolic sizes as callables: one function for all sizes.
 
 The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
-that are not C-contiguous are copied, if they are read and have their elements in C order. Others, and sizes of 0, run the region unfused.
+that are not C-contiguous are copied, if they are read, and have their elements in C order or all results have one dimension. Others, and
+sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tnp.executors.llvm.region import ENTRY, LaunchedRegion, numpy_dtype
 from tnp.runtime import engine, launcher, logs, threads
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["SIZES", "AnySizeRegion", "Roots", "roots_of"]
+__all__ = ["SIZES", "AnySizeRegion", "Roots", "is_made_of", "roots_of"]
 
 #: how the name of the function of sizes ends
 SIZES = "_sizes"
@@ -52,17 +53,12 @@ def roots_of(inputs: Sequence[Proxy]) -> Roots:
     # Sizes computed from others that no argument has, such as the size of memory for a list's items.
     for j, p in arrays:
         for d, n in enumerate(p.shape):
-            if (
-                isinstance(n, NumberProxy)
-                and symbols.is_symbol(n)
-                and n.name not in found
-                and not _is_made_of(n, found)
-            ):
+            if isinstance(n, NumberProxy) and symbols.is_symbol(n) and n.name not in found and not is_made_of(n, found):
                 found[n.name] = n, (j, d, 0)
     return found
 
 
-def _is_made_of(n: NumberProxy, roots: Roots) -> bool:
+def is_made_of(n: NumberProxy, roots: Container[str]) -> bool:
     """Whether a size can be computed of some roots."""
     if n.name in roots:
         return True
@@ -70,7 +66,7 @@ def _is_made_of(n: NumberProxy, roots: Roots) -> bool:
     others = [m for m, _ in terms.values()] if n.name not in terms else []
     if n.name in terms and n.origin is not None:
         others = [m for m in n.origin[1] if isinstance(m, NumberProxy)]
-    return bool(others) and all(_is_made_of(m, roots) for m in others)
+    return bool(others) and all(is_made_of(m, roots) for m in others)
 
 
 class AnySizeRegion(LaunchedRegion):
@@ -97,11 +93,14 @@ class AnySizeRegion(LaunchedRegion):
             spec = self._spec(compiled.address(ENTRY + SIZES), way)
             self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self.function: Callable[..., Any] = self.launcher.function
+        made = [p for k, p in enumerate(region.outputs) if k not in updates and isinstance(p, TensorProxy)]
+        #: whether results lie in one way, however their inputs do
+        self._any_order = all(p.ndim <= 1 for p in made)
 
     def _slow(self, *args: Any) -> Any:
         if len(args) == len(self.region.inputs):
             written = self.updates.values()
-            dense = [x if j in written else _as_dense(x) for j, x in enumerate(args)]
+            dense = [x if j in written else _as_dense(x, self._any_order) for j, x in enumerate(args)]
             if any(x is not y for x, y in zip(args, dense)):
                 return self.launcher.function(*dense)
         return super()._slow(*args)
@@ -123,13 +122,13 @@ class AnySizeRegion(LaunchedRegion):
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1, sizes=sizes)
 
 
-def _as_dense(x: Any) -> Any:
+def _as_dense(x: Any, any_order: bool) -> Any:
     """A copy of an array with gaps between its elements or rows, which are in C order: what is computed of it lies as what is computed of
-    the copy. Others as they are."""
+    the copy. Others as they are, unless they may have ``any_order``."""
     if type(x) is not np.ndarray or x.flags.c_contiguous or not x.flags.aligned:
         return x
     steps = [step for step, n in zip(x.strides, x.shape) if n != 1]
-    is_in_order = all(step > 0 for step in steps) and steps == sorted(steps, reverse=True)
+    is_in_order = any_order or (all(step > 0 for step in steps) and steps == sorted(steps, reverse=True))
     return np.ascontiguousarray(x) if is_in_order else x
 
 

@@ -17,7 +17,7 @@ from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array, promote
 from tnp.lang.scipy.registry import by_dry_run, derived, own_call, random_of, scipymethod
 
-__all__ = ["grid_values", "interp1d_values", "polynomial_values", "spline_values"]
+__all__ = ["fitted_values", "grid_values", "interp1d_values", "polynomial_values", "spline_values"]
 
 
 # Positions
@@ -194,6 +194,36 @@ def spline_values(state: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> T
     x, shape = _flat(x)
     found = _spline_at(t, c, k, x, nu, _mode(state["mode"], extrapolate))
     return _arranged(found, shape, pyval(state["axis"]))
+
+
+def _fitted(get: Callable[..., Any]) -> dict[str, Any]:
+    t, c, k = get("_eval_args")
+    return {"t": t, "c": c, "k": k, "ext": get("ext")}
+
+
+_OUTSIDE = {"extrapolate": 0, "zeros": 1, "const": 3, 0: 0, 1: 1, 3: 3}
+
+
+@scipymethod(
+    "interpolate.UnivariateSpline.__call__ interpolate.InterpolatedUnivariateSpline.__call__ "
+    "interpolate.LSQUnivariateSpline.__call__",
+    _fitted,
+)
+def fitted_values(state: Any, x: Any, nu: Any = 0, ext: Any = None) -> TensorProxy:
+    """Values or derivatives of a spline of FITPACK's."""
+    t, c, k, nu = as_array(state["t"]), as_array(state["c"]), pyval(state["k"]), plain(nu)
+    outside = _OUTSIDE.get(pyval(state["ext"]) if ext is None else plain(ext))
+    _covered(type(nu) is int and 0 <= nu < k and sizes.is_known(t.shape), "a high derivative of a spline")
+    _covered(outside is not None, "a spline that refuses what is outside")
+    _covered(outside != 3 or nu == 0, "a derivative of a spline with boundary values outside")
+    x, shape = _flat(x)
+    _covered(all(type(n) is not int or n > 0 for n in shape), "a spline at no places")
+    low, high = (clang.broadcast_to(_one(t, i), x.shape) for i in (k, t.shape[0] - k - 1))
+    inside = clang.minimum(clang.maximum(x, low), high) if outside == 3 else x
+    found = _spline_at(t, c, k, inside, nu, True)
+    if outside == 1:
+        found = _blanked(found, clang.logical_or(clang.lt(x, low), clang.gt(x, high)), 0.0)
+    return _arranged(found, shape, 0)
 
 
 # Interpolants

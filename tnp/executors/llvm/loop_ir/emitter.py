@@ -8,7 +8,7 @@ are depends on the size alone, so that the number of threads changes no bit of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -67,11 +67,14 @@ done:
 class Interface:
     """What a kernel is called with: ``slots`` are its buffers and its numbers (by index), in order, and ``roots`` the sizes that no
     others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that.
-    For the dimension :data:`COUNT` it is how many elements of the slot, a vector of bools, are true."""
+    For the dimension :data:`COUNT` it is how many elements of the slot, a vector of bools, are true. Those that are ``numbers`` may be
+    anything, while all others, and ``lengths``, must be positive."""
 
     slots: Sequence[Buffer | int]
     inputs: int
     roots: Mapping[str, tuple[int, int | None, int]]
+    numbers: Set[str] = frozenset()
+    lengths: Sequence[Any] = ()
 
 
 def emit(
@@ -244,8 +247,9 @@ class Module:
         code, lacking = function.code, "false"
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
         self._set_roots(function)
-        for name in self.interface.roots:  # a loop has an iteration
-            lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {function.word(name)}, 1')}")
+        lengths = [function.word(name) for name in self.interface.roots if name not in self.interface.numbers]
+        for length in (*lengths, *map(function.size, self.interface.lengths)):  # a loop has an iteration
+            lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {length}, 1')}")
         for slot, b in enumerate(self.interface.slots[: self.interface.inputs]):
             for d, n in enumerate(b.shape if isinstance(b, Buffer) else ()):
                 name = "" if isinstance(n, int) else symbols.number_of(n).name

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import dataclasses
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tnp.core import check, devices, dtypes, intervals, prims, symbols
@@ -11,7 +12,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
-from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
+from tnp.executors.llvm.any_size import AnySizeRegion, is_made_of, roots_of
 from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
@@ -97,7 +98,7 @@ class SymbolicRegion(AnySizeRegion):
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = optimized(kernel)
         engine.dump("loops", lambda: show(self.kernel, name), name)
-        interface = interface_of(self.kernel, region.inputs, sources_of_sizes(region))
+        interface = _with_lengths(interface_of(self.kernel, region.inputs, sources_of_sizes(region)), region)
         ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)
         super().__init__(name, region, updates, ir)
 
@@ -108,6 +109,38 @@ class SymbolicRegion(AnySizeRegion):
     def number(self, p: NumberProxy) -> launcher.Input:
         n = self.kernel.numbers[[q.name for q in self.numbers].index(p.name)]
         return launcher.Input(n.python_type.__name__, low=n.low, high=n.high)
+
+
+def _with_lengths(interface: Interface, region: Region) -> Interface:
+    """The interface of a region whose arrays alone need positive lengths: numbers that are computed of others, such as the first
+    position of a range, may be negative."""
+    numbers = {
+        p.name: p
+        for p in region.inputs
+        if isinstance(p, NumberProxy) and p.name in interface.roots and p.origin is not None
+    }
+    if not numbers:
+        return interface
+    parts = collected(region.bound_symbols)
+    arrays = [p for b in parts for p in (*b.flat_inputs, *b.flat_outputs) if isinstance(p, TensorProxy)]
+    sizes = {n.name: n for p in arrays for n in map(_number_of, p.shape) if n is not None}
+    lengths = [n for n in sizes.values() if any(m.name in numbers for m in (n, *_made_of(n)))]
+    if not all(is_made_of(n, interface.roots) for n in lengths):
+        return interface
+    return dataclasses.replace(interface, numbers=frozenset(numbers), lengths=lengths)
+
+
+def _number_of(n: Any) -> NumberProxy | None:
+    return None if isinstance(n, int) else symbols.number_of(n)
+
+
+def _made_of(n: Any) -> Iterator[NumberProxy]:
+    """The numbers that a size is computed of, at every step."""
+    terms = [m for m, _ in intervals.linear(n).terms.values()]
+    for m in (*terms, *(n.origin[1] if n.origin is not None else ())):
+        if isinstance(m, NumberProxy) and m is not n:
+            yield m
+            yield from _made_of(m)
 
 
 def sources_of_sizes(region: Region) -> dict[str, tuple[int, int | None, int]]:

@@ -1,0 +1,22 @@
+"""Functions of NumPy's and SciPy's that are no operations and whose calls tnp makes itself: those that call a function of the user's, and
+those that say how errors are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.capture.libraries.numpy.errstate import set_errors
+from tnp.capture.libraries.numpy.root_finders import root_of
+from tnp.capture.libraries.numpy.window_functions import filtered
+
+__all__ = ["called_here"]
+
+
+def called_here(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a call of a Python function, ``NotImplemented`` if it is none of these."""
+    if f is np.seterr:
+        return set_errors(*args, **kwargs)
+    found = root_of(f, args, kwargs)
+    return filtered(f, args, kwargs) if found is NotImplemented else found

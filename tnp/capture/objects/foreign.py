@@ -20,7 +20,16 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["READ_BY", "Foreign", "by_super", "holds_foreign", "is_read", "real_value", "says_another_class", "source_of"]
+__all__ = [
+    "READ_BY",
+    "Foreign",
+    "by_super",
+    "holds_foreign",
+    "is_read",
+    "real_value",
+    "says_another_class",
+    "source_of",
+]
 
 
 #: what gives an object's class, unless its class has something else in its place

@@ -14,7 +14,6 @@ from tnp.capture.rewrite.ast_utils import Transformer, blocks_of, children, stat
 __all__ = ["spell_locals"]
 
 _FUNCTIONS = frozenset(("locals", "vars"))
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 #: what unbinds names, or binds them in the middle of a statement
 _UNCLEAR = (ast.Delete, ast.NamedExpr, ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom)
 
@@ -37,14 +36,11 @@ def spell_locals(tree: Any, f: types.FunctionType) -> None:
         return
     if any(isinstance(n, ast.Subscript) and _is_call(n.value) and not isinstance(n.ctx, ast.Load) for n in nodes):
         return
-    before = bound_before(tree)
+    before, maybe = bound_before(tree), _Maybe(tree).before
     found: dict[int, ast.Dict] = {}
-    for s, loops in _with_loops(tree.body, ()):
+    for s in statements_in(tree.body):
         own = [n for child in children(s) if not _is_in_block(child, s) for n in own_nodes([child]) if _is_call(n)]
-        if not own:
-            continue
-        may_be_bound = _bound_until(tree, s) | bound_names(loops)
-        if not isinstance(s, ast.stmt) or id(s) not in before or may_be_bound - before[id(s)]:
+        if own and maybe.get(id(s)) != before.get(id(s), ()):
             return
         for call in own:
             found[id(call)] = _display([n for n in order if n in before[id(s)]], call)
@@ -72,30 +68,33 @@ def _is_in_block(child: ast.AST, s: Any) -> bool:
     return any(child is b for b in blocks_of(s))
 
 
-def _with_loops(statements: list[Any], loops: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
-    """The statements of a function, each with the loops that it stands in; of a ``while``, the test does so, too."""
-    found = []
-    for s in statements:
-        inside = (*loops, s) if isinstance(s, _LOOPS) else loops
-        found.append((s, inside if isinstance(s, ast.While) else loops))
-        if not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found += _with_loops(blocks_of(s), inside)
-    return found
+class _Maybe:
+    """By the ``id`` of each statement of a function, the names that may be bound before it; of a ``while``, before its test."""
 
+    def __init__(self, tree: ast.FunctionDef) -> None:
+        self.before: dict[int, frozenset[str]] = {}
+        self._block(tree.body, frozenset(parameters_of(tree)))
 
-def _bound_until(tree: ast.FunctionDef, s: Any) -> set[str]:
-    """The names that statements bind that begin before ``s`` does, or that hold it."""
-    found = parameters_of(tree)
-    for t in statements_in(tree.body):
-        if isinstance(t, ast.match_case):  # it has no place
-            found |= bound_names([t.pattern])
-        elif (t.lineno, t.col_offset) < (s.lineno, s.col_offset):  # type: ignore[attr-defined]  # it is a statement
-            inside = blocks_of(t)
-            found |= bound_names([t] if not inside else [c for c in children(t) if not any(c is b for b in inside)])
-            found |= {h.name for h in getattr(t, "handlers", ()) if h.name}
-            if isinstance(t, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                found.add(t.name)
-    return found
+    def _block(self, statements: list[Any], names: frozenset[str]) -> frozenset[str]:
+        """What may be bound behind statements; nothing if that is never reached."""
+        for s in statements:
+            names = self._statement(s, names)
+        return names
+
+    def _statement(self, s: Any, names: frozenset[str]) -> frozenset[str]:
+        if isinstance(s, ast.While):
+            names |= bound_names([s])
+        self.before[id(s)] = names
+        if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return frozenset()
+        if isinstance(s, ast.If):
+            return self._block(s.body, names) | self._block(s.orelse, names)
+        bound = names | bound_names([s])
+        if isinstance(s, (ast.With, ast.AsyncWith)):
+            self._block(s.body, names | bound_names([i.optional_vars for i in s.items if i.optional_vars]))
+        elif not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self._block(blocks_of(s), bound)  # those of a loop come again, and what is caught may come from anywhere
+        return bound
 
 
 def _display(names: list[str], call: ast.Call) -> ast.Dict:

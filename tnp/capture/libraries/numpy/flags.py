@@ -68,7 +68,8 @@ class TracedFlags:
 
 def set_writeable(tracer: Tracer, a: TracedArray, value: Any) -> None:
     """Makes an array that the program made read-only. ``True`` changes nothing where it is not."""
-    if type(value) not in (bool, int) or a.storage.origin is not None or tracer.regions or type(a) is not TracedArray:
+    is_its_own = a.storage.origin is None or tracer.inputs.value_of(a) is None
+    if type(value) not in (bool, int) or not is_its_own or tracer.regions or type(a) is not TracedArray:
         raise NeedsEager("it sets a flag of an array")
     if not value:
         freeze(a)

@@ -104,7 +104,7 @@ def _of_foreign_by_super(owner: Any, name: str) -> Any:
     x = owner.__self__
     mro = type(real_value(x)).__mro__
     kind = next((c for c in mro[mro.index(owner.__thisclass__) + 1 :] if name in vars(c)), None)
-    found = vars(kind)[name] if kind is not None else None
+    found: Any = vars(kind)[name] if kind is not None else None
     return types.MethodType(found, x) if kind is not dict and is_followed(found) else by_super(x, name)
 
 

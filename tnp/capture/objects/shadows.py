@@ -291,7 +291,8 @@ class Shadowed:
         if self.has_dictionary:
             raise NeedsEager(f"it assigns {where} and holds its __dict__")
         if self.constant_numbers and self.copies is None:
-            was, varying = self.read.get(name), self.inputs.prologue.varying
+            was: Any = self.read.get(name)
+            varying = self.inputs.prologue.varying
             if type(was) in (int, float) and varying.has_other_value(where, was):
                 raise AssignsNumber(where)
         part = self.part_with(name)

@@ -25,7 +25,7 @@ def spell_locals(tree: Any, f: types.FunctionType) -> None:
     """
     if not _FUNCTIONS.intersection(f.__code__.co_names) or not isinstance(tree, ast.FunctionDef):
         return
-    calls = [n for n in own_nodes(tree.body) if _is_call(n)]
+    calls: list[Any] = [n for n in own_nodes(tree.body) if _is_call(n)]
     code = f.__code__
     order = dict.fromkeys((*code.co_varnames, *code.co_cellvars))
     local = bound_names(tree.body) | parameters_of(tree)
@@ -39,7 +39,9 @@ def spell_locals(tree: Any, f: types.FunctionType) -> None:
     before, maybe = bound_before(tree), _Maybe(tree).before
     found: dict[int, ast.Dict] = {}
     for s in statements_in(tree.body):
-        own = [n for child in children(s) if not _is_in_block(child, s) for n in own_nodes([child]) if _is_call(n)]
+        own: list[Any] = [
+            n for child in children(s) if not _is_in_block(child, s) for n in own_nodes([child]) if _is_call(n)
+        ]
         if own and maybe.get(id(s)) != before.get(id(s), ()):
             return
         for call in own:
@@ -48,7 +50,7 @@ def spell_locals(tree: Any, f: types.FunctionType) -> None:
         tree.body = [_Replaced(found).visit(s) for s in tree.body]
 
 
-def _is_builtin(f: types.FunctionType) -> bool:
+def _is_builtin(f: Any) -> bool:
     return not any(n in f.__globals__ for n in _FUNCTIONS) and f.__builtins__ is builtins.__dict__
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tnp.capture import active
@@ -20,9 +20,13 @@ def _code_of(f: Any) -> types.CodeType:
     return code
 
 
+def _nothing() -> Iterator[None]:
+    yield
+
+
 #: the code of the functions that make such a manager, and of those that run under one
-_MAKER = _code_of(contextlib.contextmanager(lambda: iter(())))
-_DECORATED = _code_of(contextlib.contextmanager(lambda: iter(()))()(lambda: None))
+_MAKER = _code_of(contextlib.contextmanager(_nothing))
+_DECORATED = _code_of(contextlib.contextmanager(_nothing)()(_code_of))
 
 
 def call_of_contextlib(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -61,15 +65,15 @@ class _Context:
         except StopIteration:
             raise RuntimeError("generator didn't yield") from None
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if error is not None:
             self._generator.abandon()
             if not isinstance(error, own_signals()):
                 raise NeedsEager(f"an error leaves {self._function.__name__}, a context manager") from error
-            return False
+            return
         try:
             next(self._generator)
         except StopIteration:
-            return False
+            return
         self._generator.abandon()
         raise RuntimeError("generator didn't stop")

@@ -238,13 +238,10 @@ class Inputs:
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         # What no float holds raises errors, in operations whose results nobody reads, too.
         varying = self.prologue.varying
-        if (self._constant_numbers and source.description not in varying.assigned) or (
-            kind is int and value.bit_length() > 1023
-        ):
-            self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
-            return value
-        varies = kind is int and varying.varies(source.description, value)
-        if not varies and varying.is_known(source.description):
+        is_constant = self._constant_numbers and source.description not in varying.assigned
+        is_constant |= kind is int and value.bit_length() > 1023
+        varies = not is_constant and kind is int and varying.varies(source.description, value)
+        if is_constant or (not varies and varying.is_known(source.description)):
             self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)

@@ -10,6 +10,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.context_managers import own_signals
+from tnp.capture.tracing.running_generators import of_context
 from tnp.core.errors import NeedsEager
 
 __all__ = ["call_of_contextlib"]
@@ -58,8 +59,11 @@ class _Context:
         self._function = function
 
     def __enter__(self) -> Any:
-        active.current().context_functions.add(self._function)
-        self._generator = self._make()
+        before = of_context.set(self._function)
+        try:
+            self._generator = self._make()
+        finally:
+            of_context.reset(before)
         try:
             return next(self._generator)
         except StopIteration:

@@ -6,13 +6,17 @@ import contextlib
 import inspect
 import types
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from tnp.capture import active
 from tnp.capture.rewrite.bytecode import handles_errors
 from tnp.core.errors import NeedsEager
 
-__all__ = ["RunningGenerator", "check_generator"]
+__all__ = ["RunningGenerator", "check_generator", "of_context"]
+
+#: the function whose generator a context manager is being made of, which is left in time
+of_context: ContextVar[Any] = ContextVar("of_context", default=None)
 
 
 def check_generator(f: types.FunctionType) -> None:
@@ -20,9 +24,7 @@ def check_generator(f: types.FunctionType) -> None:
     what its caller does meanwhile."""
     if inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
         raise NeedsEager(f"{f.__name__} is a coroutine")
-    tracer = active.running()
-    is_entered = tracer is not None and f in tracer.context_functions  # its caller leaves it in time
-    if inspect.isgeneratorfunction(f) and handles_errors(f.__code__) and not is_entered:
+    if inspect.isgeneratorfunction(f) and handles_errors(f.__code__) and f is not of_context.get():
         raise NeedsEager(f"{f.__name__} is a generator with a try or a with statement")
 
 

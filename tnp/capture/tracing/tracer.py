@@ -105,8 +105,6 @@ class Tracer:
         #: statements that call LAPACK's routines under NumPy's own handler of errors; ``None`` without such
         self.lapack_calls: int | None = None
         self.must_run_eagerly: NeedsEager | None = None
-        #: generator functions that context managers are made of
-        self.context_functions: set[Any] = set()
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
         #: the codes of the functions that are being called, those called in regions alone

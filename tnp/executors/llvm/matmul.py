@@ -48,10 +48,11 @@ def _matrix_vector(lowering: Lowering, output: TensorProxy, a: Node, b: Node) ->
 def _is_of_vectors(bsym: BoundSymbol) -> bool:
     """Whether it is the product of two vectors, which is a sum. A library's call takes no less time, for short ones and for long ones."""
     a, b = bsym.args
-    if a.ndim != 2 or a.shape[0] != 1 or b.shape[1] != 1 or a.dtype.kind not in "fc" or a.dtype.bits < 32:
+    if bsym.output.lang.name != "numpy" or a.ndim != 2 or a.dtype.kind not in "fc" or a.dtype.bits < 32:
         return False
-    n = a.shape[1]
-    return bsym.output.lang.name == "numpy" and (not is_known((n,)) or n > target.SMALL_PRODUCT)
+    rows, n, columns = *a.shape, b.shape[1]
+    is_one = is_known((rows, columns)) and rows == columns == 1
+    return is_one and (not is_known((n,)) or n > target.SMALL_PRODUCT)
 
 
 @rule("matmul", checker=_is_of_vectors)

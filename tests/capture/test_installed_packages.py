@@ -45,6 +45,12 @@ def closures(n):
     def scaled(x): return x * n + 1
     def twice(x): return scaled(scaled(x))
     return twice, lambda x: x - n
+class Counts:
+    def __init__(self): self.calls, self.order, self.last = 0, 2, 0.0
+    def evaluate(self, x):
+        self.calls += 1
+        self.last = float(x[0])
+        return x ** self.order
 class Plain:
     k = 2.0
     def __call__(self, x): return x * self.k
@@ -206,3 +212,16 @@ def test_functions_that_are_others_at_each_call_are_guarded_by_their_code(packag
     for n in (2.0, 3.0, 4.5, 5.0, 6.0):
         assert_same(jitted(X, *package.closures(n)), f(X, *package.closures(n)))
     assert tnp.cache_info(jitted).misses == 2
+
+
+@pytest.mark.parametrize("k", [0, 5])
+def test_numbers_that_an_object_counts_are_no_reason_to_compile_again(package, k):
+    mine, left = package.Counts(), package.Counts()
+    mine.calls = left.calls = k
+    jitted = tnp.jit(mine.evaluate, strict=True)
+    for n in range(6):
+        assert_same(jitted(X + n), left.evaluate(X + n))
+        assert_same(vars(mine), vars(left))
+    assert tnp.cache_info(jitted).misses <= 2
+    mine.order = left.order = 3
+    assert_same(jitted(X + 1), left.evaluate(X + 1))

@@ -35,7 +35,7 @@ from tnp.capture.rewrite.rewriter import has_hooks
 from tnp.capture.speculation.trials import CONSTANTS
 from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.optional_values import TracedOptional, optional_output
-from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_sealed, view_of_all
+from tnp.capture.tracing.output_aliasing import check_repeats_nothing, is_frozen, is_sealed, view_of_all
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, TracedSize
@@ -58,6 +58,9 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
 
 def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     value = x.__tnp_value__()
+    if is_frozen(x) and inputs.array_objects.setdefault(value.name, x) is x:
+        active.current().trace.frozen.add(value.name)
+        return value
     if is_sealed(x):
         # As an object of its own: another array of these elements may be writable.
         value = view_of_all(value)

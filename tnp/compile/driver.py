@@ -113,7 +113,7 @@ def _unfused(selection: ExecutorSelection, trace: Trace) -> list[Any]:
 
 def backend_of(executors: Iterable[Any]) -> Backend:
     """What the passes know of the executors."""
-    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
+    from tnp.executors.numpy import as_array, as_frozen, as_read_only, as_scalar, executor
 
     executors = tuple(executors)
     kinds = [
@@ -121,7 +121,7 @@ def backend_of(executors: Iterable[Any]) -> Backend:
     ]
     memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
     conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
-    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
+    return Backend(executors, memory, as_scalar, as_array, as_read_only, as_frozen, Region, conversions, executor)
 
 
 def _in_modes(

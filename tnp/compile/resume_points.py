@@ -229,7 +229,7 @@ class ResumePoints:
     def _made(self) -> Any:
         f = self._function
         whole = plain_tree_of(f)
-        if whole is None or self._is_whole:  # without its source, there are no spans
+        if whole is None or self._is_whole or not can_outline(whole):  # without its source, there are no spans
             return self._whole()
         tree, spans = self._outline(whole)
         cells = {CALLEE: self._callee, IF_BOUND: if_bound, UNBOUND_NAME: UNBOUND}

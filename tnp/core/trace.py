@@ -80,6 +80,8 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
+        #: results of the program's own memory that it made read-only
+        self.frozen: set[str] = set()
         #: whether the caller's arrays are written when nothing can raise any more
         self.writes_last = False
         #: whether the call may run eagerly after all, while it is recorded
@@ -124,6 +126,7 @@ class Trace:
         new.number_definitions = other.number_definitions
         new.row_major = other.row_major
         new.read_only = other.read_only
+        new.frozen = other.frozen
         new.writes_last, new.catches = other.writes_last, other.catches
         new.metadata = metadata.inherited(other)
         new._names, new._counters = other._names, other._counters

@@ -94,8 +94,9 @@ class _Regions:
             self.producer.update((p.name, i) for p in b.flat_outputs if p.name not in came)
 
     def place_waiting(self, which: Iterable[int] | None = None) -> None:
-        """Puts operations that wait, or all of them, into the last groups that take them."""
-        for i in list(self.waiting if which is None else which):
+        """Puts operations that wait, or all of them, into the last groups that take them. Those that may be part of any region come after
+        those that have one, to be part of that."""
+        for i in sorted(self.waiting if which is None else which, key=self.joins_any.__contains__):
             if i in self.waiting:
                 self._place(i)
 

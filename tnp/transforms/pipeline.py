@@ -43,6 +43,7 @@ class Backend:
         as_scalar: Any,
         as_array: Any,
         as_read_only: Any,
+        as_frozen: Any,
         make_region: Callable[..., Any],
         conversions: Conversions,
         whole_functions_of: Any,
@@ -52,6 +53,7 @@ class Backend:
         self.as_scalar = as_scalar
         self.as_array = as_array
         self.as_read_only = as_read_only
+        self.as_frozen = as_frozen
         self.make_region = make_region
         self.conversions = conversions
         #: the executor that runs functions of the language as they are
@@ -170,12 +172,13 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     def finish(p: Any) -> Any:
         if not isinstance(p, TensorProxy) or p.lang.name != "numpy" or USER_KIND.of(trace) != "numpy":
             return p  # CuPy has no scalars of its own
-        if p.name not in trace.read_only and (p.ndim or p.name in finished):
+        is_frozen, is_read_only = p.name in trace.frozen, p.name in trace.read_only
+        if not (is_frozen or is_read_only) and (p.ndim or p.name in finished):
             return p
         if p.name not in done:
             made = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
             zero_dim = backend.as_scalar if p.scalar else backend.as_array
-            op = backend.as_read_only if p.name in trace.read_only else zero_dim
+            op = backend.as_frozen if is_frozen else backend.as_read_only if is_read_only else zero_dim
             new.bound_symbols.append(op.bind(p, output=made))
             done[p.name] = made
         return done[p.name]

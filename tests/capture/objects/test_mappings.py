@@ -54,6 +54,31 @@ class Counting(dict):
         return super().__getitem__(key)
 
 
+class Registry(dict):
+    """A class that makes what it lacks."""
+
+    def __init__(self, **items):
+        super().__init__(**items)
+        self.name = "sine"
+
+    def __getitem__(self, key):
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            self[key] = np.cos
+            return super().__getitem__(key)
+
+    def __contains__(self, key):
+        return super().__contains__(key.lower())
+
+    def get(self, key, default=None):
+        return super().get(key.lower(), default)
+
+    @property
+    def active(self):
+        return self[self.name]
+
+
 def compiled(f, *args):
     jitted = tnp.jit(f, strict=True)
     for _ in range(3):
@@ -195,3 +220,23 @@ def test_ordered_dicts_are_taken_apart_as_optree_does():
         given,
     ):
         assert_same(jitted(d, np.arange(3.0)), f(d, np.arange(3.0)))
+
+
+def test_methods_that_read_items_otherwise():
+    def f(x):
+        number = registry.get("SCALE", 1.0) * ("SINE" in registry) + ("none" in registry)
+        return registry.active(x) * number, len(registry), list(registry)
+
+    registry = Registry(sine=np.sin, scale=3.0)
+    jitted = compiled(f, X)
+    registry["scale"] = 4.0
+    assert_same(jitted(X), f(X))
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ")
+def test_methods_that_change_what_they_read_are_pythons():
+    mine, left = Registry(sine=np.sin), Registry(sine=np.sin)
+    jitted = tnp.jit(lambda x, r: r["other"](x) + 1)
+    for _ in range(3):
+        assert_same(jitted(X, mine), left["other"](X) + 1)
+        assert mine == left

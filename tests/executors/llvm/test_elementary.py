@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 
+import tnp
 from tnp.core import dtypes
 from tnp.runtime import engine
 
@@ -279,3 +280,20 @@ def test_loops_take_vectors_on_aarch64(name, monkeypatch):
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
         builder.getModulePassManager().run(module, builder)
         assert "vector.body:" in str(module)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_powers_that_are_zero(dtype):
+    def f(x):
+        return np.exp(x), np.exp2(x), np.exp((x[:, None] - x[:3]) / x[3:6]).sum(axis=1)
+
+    lowest = {"f4": -103.97, "f8": -745.13}[dtype]
+    around = lowest + np.linspace(-2, 2, 41)
+    x = np.concatenate([[1.0, 2, 3], [2, 3, 4], around, [-1e30, -np.inf, np.inf, np.nan, -0.0, -1075, -149.5]]).astype(
+        dtype
+    )
+    with np.errstate(all="ignore"):
+        for a, e in zip(tnp.jit(f, strict=True)(x), f(x)):
+            tiny = np.finfo(dtype).smallest_subnormal
+            np.testing.assert_allclose(a, e, rtol=1e-5 if dtype == "f4" else 1e-12, atol=2 * float(tiny))
+            assert (a[e == 0] <= tiny).all() and (np.isnan(a) == np.isnan(e)).all()

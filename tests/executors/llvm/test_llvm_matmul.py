@@ -1,5 +1,7 @@
 """Large products in compiled loops: NumPy's own library, called with what NumPy calls it with, so that results have the same bits."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,17 @@ def test_lengths_that_do_not_fit_raise_as_in_numpy():
         return s
 
     same_as_eager(f, lambda: [noise(80, 80), noise(80, 90), 60], executors=(EXECUTORS,))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_products_of_vectors_of_any_length(dtype):
+    def f(x, y):
+        norm = np.linalg.norm(x)
+        return x @ y + 1, np.dot(x, y[::-1]), np.vdot(x, y) / norm, np.inner(x, x * 2), np.einsum("i,i->", x, y)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (3, 4, 70, 5000, 60_000):
+        rng = np.random.default_rng(n)
+        x, y = (rng.normal(size=n).astype(dtype) * (1j if dtype == "c16" and k else 1) for k in range(2))
+        assert_same(jitted(x, y), f(x, y), rtol=1e-3 if dtype == "f4" else 1e-9)
+    assert not re.search(r"numpy: .*(dot|norm|inner|matmul)\(", str(tnp.explain(jitted)))

@@ -525,3 +525,15 @@ def test_products_that_overflow_on_the_way(dtype):
         with np.errstate(all="ignore"):
             for dynamic in (None, True):
                 assert_same(tnp.jit(f, dynamic=dynamic)(x), f(x))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_of_rows_have_numpys_bits(dtype):
+    def f(x):
+        return np.prod(x * 1), np.nanprod(x, axis=-1), np.prod(x.reshape(-1, 10), axis=1), x.prod(keepdims=True)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (40, 60, 9000, 10):
+        x = np.random.default_rng(n).normal(1, 0.1, n).astype(dtype)
+        for a, e in zip(jitted(x), f(x)):
+            np.testing.assert_array_equal(a, e)

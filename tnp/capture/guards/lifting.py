@@ -237,12 +237,11 @@ class Inputs:
         kind = type(value)
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         # What no float holds raises errors, in operations whose results nobody reads, too.
-        if self._constant_numbers or (kind is int and value.bit_length() > 1023):
-            self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
-            return value
         varying = self.prologue.varying
-        varies = kind is int and varying.varies(source.description, value)
-        if not varies and varying.is_known(source.description):
+        is_constant = self._constant_numbers and source.description not in varying.assigned
+        is_constant |= kind is int and value.bit_length() > 1023
+        varies = not is_constant and kind is int and varying.varies(source.description, value)
+        if is_constant or (not varies and varying.is_known(source.description)):
             self.prologue.guard(equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)

@@ -146,6 +146,17 @@ class CountsItems(TracesAgain):
         return True
 
 
+class AssignsNumber(TracesAgain):
+    """Raised where the program assigns another number to an attribute that is guarded by value, and that varied, such as a counter. The
+    number is an input in the next trace."""
+
+    def teach(self, varying: VaryingValues) -> bool:
+        if self.description in varying.assigned:
+            return False
+        varying.assigned.add(self.description)
+        return True
+
+
 class VaryingValues:
     """The sizes and other values that calls of one kind were traced with, by their descriptions."""
 
@@ -171,6 +182,8 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
+        #: attributes with numbers to which the program assigns others
+        self.assigned: set[str] = set()
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()
         #: how many traces learned integers in an argument, by its description
@@ -239,6 +252,10 @@ class VaryingValues:
         """Whether the value of a scalar of NumPy's, which is called ``number``, is known while the present trace is made: it decides a length,
         and had few other values; notes its value."""
         return self.is_known(number) and not self.has_many_contents(number, value)
+
+    def has_other_value(self, name: str, value: float) -> bool:
+        """Whether a number, which is called ``name``, had another value in a trace before; notes its value."""
+        return bool(self._first.setdefault((float, name), value) != value)
 
     def grows(self, name: str, length: int) -> bool:
         """Whether a list, which is called ``name``, is taken for one that the present trace appends to and does not read; notes its

@@ -20,7 +20,16 @@ from tnp.core.errors import NeedsEager
 if TYPE_CHECKING:
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["READ_BY", "Foreign", "holds_foreign", "is_read", "real_value", "says_another_class", "source_of"]
+__all__ = [
+    "READ_BY",
+    "Foreign",
+    "by_super",
+    "holds_foreign",
+    "is_read",
+    "real_value",
+    "says_another_class",
+    "source_of",
+]
 
 
 #: what gives an object's class, unless its class has something else in its place
@@ -75,6 +84,15 @@ def is_read(x: Any) -> bool:
 def real_value(x: Foreign) -> Any:
     """The object that a foreign value stands for."""
     return object.__getattribute__(x, "_tnp_value")
+
+
+def by_super(x: Foreign, name: str) -> Any:
+    """What a method of its class asks ``super()`` for; it raises :class:`NeedsEager` unless that reads an item as ``dict`` does."""
+    reader = object.__getattribute__(x, "_tnp_reader")
+    found = NotImplemented if reader is None else reader.by_super(x, name)
+    if found is NotImplemented:
+        refuse(x, f"reads {name} by super() of")
+    return found
 
 
 def source_of(x: Foreign) -> Source:

@@ -1,7 +1,8 @@
 """Mappings of classes that inherit from ``dict``, such as configurations, dicts whose keys vary, and ``sys.modules``: what a program
 reads of one is an input, each by itself.
 
-Their classes have attributes and methods of their own, and read items as ``dict`` does. The program may not change them.
+Their classes have attributes and methods of their own, and read items as ``dict`` does, or by methods that are traced. The program may
+not change them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.guards.varying_values import is_of_call
-from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.foreign import Foreign, real_value, refuse, source_of
 from tnp.capture.objects.twins import MISSING, class_attribute, is_made_by_statement
 from tnp.capture.objects.uneven_lists import LeftList
 from tnp.capture.rewrite.code_origin import is_followed
@@ -29,11 +30,14 @@ __all__ = ["MappingReader", "is_read_as_dict", "reader_of"]
 #: methods that read, and that such a class has of ``dict`` or ``OrderedDict``
 _READING = ("__getitem__", "__contains__", "__iter__", "__len__", "get", "keys", "values", "items", "__getattribute__")
 _METHODS = ("get", "keys", "values", "items")
+#: those that a class may have of its own: they are traced
+_OWN = frozenset(("__getitem__", "__contains__", *_METHODS))
 _KEYS = frozenset((str, int, float, bool, bytes, type(None)))
 
 
 def is_read_as_dict(value: Any) -> bool:
-    """Whether a value is of a class of Python's that inherits from ``dict`` and reads items as that does, or ``sys.modules``."""
+    """Whether a value is of a class of Python's that inherits from ``dict`` and reads items as that does, or by methods that are
+    traced, or ``sys.modules``."""
     kind = type(value)
     if value is sys.modules:
         return True
@@ -42,7 +46,8 @@ def is_read_as_dict(value: Any) -> bool:
     if kind.__module__ == "collections" or class_attribute(kind, "__missing__") is not MISSING:
         return False
     own = [(getattr(dict, n, None), getattr(OrderedDict, n, None)) for n in _READING]
-    return all(class_attribute(kind, n) in known for n, known in zip(_READING, own))
+    found = {n: class_attribute(kind, n) for n in _READING}
+    return all(found[n] in known or (n in _OWN and is_followed(found[n])) for n, known in zip(_READING, own))
 
 
 def reader_of(value: Any, source: Source, inputs: Inputs) -> MappingReader | LeftList | None:
@@ -98,6 +103,17 @@ class MappingReader:
 
     def item(self, of: Foreign, key: Any) -> Any:
         """``mapping[key]``."""
+        own = self._own(of, "__getitem__")
+        return self._item(of, key) if own is None else active.current().runtime.call(own, of, key)
+
+    def _own(self, of: Foreign, name: str) -> Any:
+        """The method of that name that the object's class has in place of that of ``dict``; ``None`` if it has none."""
+        kind = type(real_value(of))
+        found = class_attribute(kind, name) if kind is not dict else MISSING
+        return found if is_followed(found) else None
+
+    def _item(self, of: Foreign, key: Any) -> Any:
+        """``dict.__getitem__(mapping, key)``."""
         if type(key) not in _KEYS:
             return NotImplemented
         found = self._looked_up(of, _item, key, f"[{key!r}]")
@@ -107,6 +123,11 @@ class MappingReader:
 
     def contains(self, of: Foreign, key: Any) -> Any:
         """``key in mapping``."""
+        own = self._own(of, "__contains__")
+        return self._contains(of, key) if own is None else bool(active.current().runtime.call(own, of, key))
+
+    def _contains(self, of: Foreign, key: Any) -> Any:
+        """``dict.__contains__(mapping, key)``."""
         if type(key) not in _KEYS:
             return NotImplemented
         return self._looked_up(of, _item, key, f"[{key!r}]") is not MISSING
@@ -162,16 +183,33 @@ class MappingReader:
             return call(look_up, of, name) if is_followed(look_up) else NotImplemented
         return self._method(of, name) if name in _METHODS else NotImplemented
 
+    def by_super(self, of: Foreign, name: str) -> Any:
+        """A method of ``dict``, which a class that has its own asks ``super()`` for; ``NotImplemented`` if there is no such."""
+        if name in _METHODS:
+            return self._method(of, name)
+        found = {"__getitem__": self._item, "__contains__": self._contains}.get(name)
+
+        def method(key: Any) -> Any:
+            read = found(of, key) if found is not None else NotImplemented
+            if read is NotImplemented:
+                refuse(of, f"uses {name} by super() of")
+            return read
+
+        return method if found is not None else NotImplemented
+
     def _method(self, of: Any, name: str) -> Any:
         def get(key: Any, default: Any = None) -> Any:
-            return of[key] if key in of else default
+            is_there = self._contains(of, key)
+            if is_there is NotImplemented:
+                refuse(of, "uses")
+            return self._item(of, key) if is_there else default
 
         def keys() -> Iterator[Any]:
             return iter(of)
 
         def whole() -> dict[str, Any]:
             made: dict[str, Any] = OrderedDict() if isinstance(real_value(of), OrderedDict) else {}
-            made.update((k, of[k]) for k in keys())
+            made.update((k, self._item(of, k)) for k in keys())
             return made
 
         def values() -> ValuesView[Any]:

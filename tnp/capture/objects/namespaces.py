@@ -18,7 +18,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.array_classes import ArrayOfClass, is_array_of_class
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
-from tnp.capture.objects.foreign import Foreign, refuse
+from tnp.capture.objects.foreign import Foreign, by_super, real_value
 from tnp.capture.objects.twins import MISSING, class_attribute, class_of, is_twin, user_method
 from tnp.capture.objects.users_descriptors import get_by
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
@@ -87,7 +87,7 @@ def attribute(owner: Any, name: str) -> Any:
         raise NeedsEager(f"it reads {name} of a logger")
     if kind is super:
         if type(owner.__self__) is Foreign:
-            refuse(owner.__self__, f"reads {name} by super() of")
+            return _of_foreign_by_super(owner, name)
         if is_array_of_class(owner.__self__):
             return _of_array_by_super(owner, name)
         value = getattr(owner, name)
@@ -97,6 +97,15 @@ def attribute(owner: Any, name: str) -> Any:
     if is_twin(kind) or kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return _of_instance(owner, name)
     return getattr(owner, name)
+
+
+def _of_foreign_by_super(owner: Any, name: str) -> Any:
+    """An attribute of ``super()`` in a method of a foreign value's class: one of ``dict``, or a method of the user's."""
+    x = owner.__self__
+    mro = type(real_value(x)).__mro__
+    kind = next((c for c in mro[mro.index(owner.__thisclass__) + 1 :] if name in vars(c)), None)
+    found: Any = vars(kind)[name] if kind is not None else None
+    return types.MethodType(found, x) if kind is not dict and is_followed(found) else by_super(x, name)
 
 
 def _of_array_by_super(owner: Any, name: str) -> Any:

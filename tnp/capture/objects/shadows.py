@@ -19,6 +19,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
+from tnp.capture.guards.varying_values import AssignsNumber
 from tnp.capture.objects.array_classes import is_array_class, mirror_of, plain_view
 from tnp.capture.objects.attribute_dicts import AttributeDict
 from tnp.capture.objects.dataclass_fields import FIELDS, fields_of_class
@@ -289,6 +290,11 @@ class Shadowed:
             raise AttributeError(f"{name!r} {kept}")
         if self.has_dictionary:
             raise NeedsEager(f"it assigns {where} and holds its __dict__")
+        if self.constant_numbers and self.copies is None:
+            was: Any = self.read.get(name)
+            varying = self.inputs.prologue.varying
+            if type(was) in (int, float) and varying.has_other_value(where, was):
+                raise AssignsNumber(where)
         part = self.part_with(name)
         (self.stored if part is None else part)[name] = value
 

@@ -6,6 +6,7 @@ import ast
 import copy
 import dis
 import inspect
+import itertools
 import types
 from typing import Any
 
@@ -13,6 +14,7 @@ from tnp.capture.control_flow.liveness import PREFIX
 from tnp.capture.rewrite.ast_utils import function_definition, statements_in, walk, with_places
 from tnp.capture.rewrite.code_names import FACTORY, with_users_names
 from tnp.capture.rewrite.dataclass_methods import trees_of_dataclass_method
+from tnp.capture.rewrite.frame_locals import spell_locals
 from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
 from tnp.core.check import enabled
 from tnp.core.errors import InternalError
@@ -29,11 +31,17 @@ def tree_of(f: types.FunctionType, private: dict[str, str]) -> Any:
     """The syntax tree of ``f``; ``None`` if its source cannot be had or has become another."""
     if f.__code__ in _made:
         return copy.deepcopy(_made[f.__code__])
+    node = _tree_of_source(f, private)
+    spell_locals(node, f)
+    return node
+
+
+def _tree_of_source(f: types.FunctionType, private: dict[str, str]) -> Any:
     for find in (tree_from_block, tree_from_file):
-        node = find(f)
+        node = _with_private_variables(find(f), f.__code__)
         if node is None:
             continue
-        original = compiled(find(f), f, (), has_places=True)
+        original = compiled(_with_private_variables(find(f), f.__code__), f, (), has_places=True)
         if original is None:
             continue
         # A test runner rewrites what is asserted: the code has more names then.
@@ -207,12 +215,27 @@ def _text_of(constant: Any) -> str:
 
 def private_names(code: types.CodeType) -> dict[str, str]:
     """``__name`` → ``_Class__name``, for the names that Python has mangled in ``code``."""
+    return _mangled(code, ("co_names",))
+
+
+def _mangled(code: types.CodeType, tables: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in code.co_names:
+    for name in itertools.chain.from_iterable(getattr(code, t) for t in tables):
         cls, _, rest = name.partition("__")
         if cls.startswith("_") and len(cls) > 1 and rest and not rest.endswith("__"):
             found[f"__{rest}"] = name
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found.update(private_names(constant))
+            found.update(_mangled(constant, tables))
     return found
+
+
+def _with_private_variables(tree: Any, code: types.CodeType) -> Any:
+    """A tree whose private variables and parameters are named as Python has mangled them in ``code``."""
+    private = _mangled(code, ("co_varnames", "co_cellvars", "co_freevars"))
+    for node in walk([tree]) if private and tree is not None else ():
+        if isinstance(node, ast.arg):
+            node.arg = private.get(node.arg, node.arg)
+        elif isinstance(node, ast.Name):
+            node.id = private.get(node.id, node.id)
+    return tree

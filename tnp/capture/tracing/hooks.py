@@ -60,6 +60,7 @@ from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch, own_signals
 from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.generator_contexts import call_of_contextlib
 from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
@@ -356,6 +357,8 @@ class Runtime(ControlFlow):
                 return getattr(ArrayOfClass, f.__name__)(*args, **kwargs)
             if type(args[0]) is TracedArray and type(f) is types.MethodDescriptorType:
                 return self.call(attribute(args[0], f.__name__), *args[1:], **kwargs)
+        if (made := call_of_contextlib(f, args, kwargs)) is not NotImplemented:
+            return made
         check_on_trial(f)
         refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)
         check_library_call(f, args, kwargs)
@@ -543,11 +546,8 @@ def call_traced(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _is_traced(f: types.FunctionType) -> bool:
     """Whether a function is traced: also one that an array library has wrapped around one that is."""
-    if is_followed(f):
-        return True
-    return (
-        is_followed(getattr(f, "__wrapped__", None)) and f.__globals__.get("__name__", "").partition(".")[0] == "torch"
-    )
+    of_torch = f.__globals__.get("__name__", "").partition(".")[0] == "torch"
+    return is_followed(f) or (of_torch and is_followed(getattr(f, "__wrapped__", None)))
 
 
 def _takes_real_subscripts(kind: type) -> bool:

@@ -22,7 +22,9 @@ from tnp.core.views import Path, Returns, Step, prim_chain, prims_by_result, rea
 __all__ = [
     "another_handle",
     "check_repeats_nothing",
+    "freeze",
     "fresh_handle",
+    "is_frozen",
     "is_sealed",
     "mark_shared",
     "may_share",
@@ -180,6 +182,18 @@ def sealed(a: TracedArray) -> TracedArray:
     return a if a.scalar else TracedArray(_ReadOnly(a.storage, sealed=True), a.path, a._proxy, a._strides)
 
 
+def freeze(a: TracedArray) -> None:
+    """Makes the array ``a`` read-only, but none of the views that there are of it."""
+    if not is_sealed(a):
+        is_own = not a.path and a.storage.origin is None and a.storage.owner in (None, id(a))
+        a.storage = _ReadOnly(a.storage, sealed=True, is_own=is_own)
+
+
+def is_frozen(a: TracedArray) -> bool:
+    """Whether ``a`` is an array of the program's own memory that it made read-only."""
+    return isinstance(a.storage, _ReadOnly) and a.storage.is_own and not a.path
+
+
 def is_sealed(a: TracedArray) -> bool:
     """Whether NumPy made ``a`` a view that cannot be written through, whatever its memory."""
     return isinstance(a.storage, _ReadOnly) and a.storage.sealed
@@ -209,10 +223,12 @@ def may_share(storage: Storage) -> list[Storage]:
 class _ReadOnly(Storage):
     """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
 
-    __slots__ = ("base", "is_new", "sealed")
+    __slots__ = ("base", "is_new", "is_own", "sealed")
 
-    def __init__(self, base: Storage, *, sealed: bool, is_new: bool = False) -> None:
+    def __init__(self, base: Storage, *, sealed: bool, is_new: bool = False, is_own: bool = False) -> None:
         self.base = base
+        #: whether it is all of an array that the program made
+        self.is_own = is_own
         #: whether an operation made it of numbers: as a result of the program it is an array that repeats nothing
         self.is_new = is_new
         #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from tnp.capture import active
 from tnp.capture.rewrite.bytecode import handles_errors
 from tnp.core.errors import NeedsEager
 
-__all__ = ["RunningGenerator", "check_generator"]
+__all__ = ["RunningGenerator", "check_generator", "of_context"]
+
+#: the function whose generator a context manager is being made of, which is left in time
+of_context: ContextVar[Any] = ContextVar("of_context", default=None)
 
 
 def check_generator(f: types.FunctionType) -> None:
@@ -19,7 +24,7 @@ def check_generator(f: types.FunctionType) -> None:
     what its caller does meanwhile."""
     if inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
         raise NeedsEager(f"{f.__name__} is a coroutine")
-    if inspect.isgeneratorfunction(f) and handles_errors(f.__code__):
+    if inspect.isgeneratorfunction(f) and handles_errors(f.__code__) and f is not of_context.get():
         raise NeedsEager(f"{f.__name__} is a generator with a try or a with statement")
 
 
@@ -30,7 +35,8 @@ class RunningGenerator:
     _tnp_twin_of = types.GeneratorType
 
     def __init__(self, generator: Iterator[Any], name: str) -> None:
-        self._generator, self._name = generator, name
+        self._generator: Any = generator
+        self._name = name
         self._regions = list(active.current().regions)
 
     @property  # type: ignore[misc]  # typeshed declares an attribute, and a property overrides it
@@ -48,6 +54,11 @@ class RunningGenerator:
         if len(now) != len(self._regions) or any(a is not b for a, b in zip(now, self._regions)):
             raise NeedsEager(f"it takes from {self._name}, a generator, in a loop or a branch")
         return next(self._generator)
+
+    def abandon(self) -> None:
+        """Ends the code where it stands: the trace is given up, or an error is raised."""
+        with contextlib.suppress(BaseException):
+            self._generator.close()
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(types.GeneratorType, name):

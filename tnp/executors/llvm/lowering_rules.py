@@ -149,7 +149,7 @@ def _sort(lowering: Lowering, output: TensorProxy, a: Node, dim: int, **_: Any) 
 # Reductions
 
 
-#: A product of more floats is NumPy's: in parts, one may overflow while another is 0.
+#: A product of more floats is in NumPy's order: in parts, one may overflow while another is 0.
 FACTORS = 8
 
 
@@ -234,6 +234,23 @@ def _bind_scan(name: str) -> Callable[..., Node]:
 for _row in REDUCTIONS.values():
     if _row.scan:
         RULES[_row.scan] = [Rule(_bind_scan(_row.scan), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
+
+
+def _is_in_order(bsym: BoundSymbol) -> bool:
+    """Whether NumPy multiplies the floats of each row one after the other, as it does for running products."""
+    a, dims = bsym.args[:2]
+    return a.dtype.kind == "f" and tuple(dims) == (a.ndim - 1,) and _is_scanned("cumprod", a.dtype)
+
+
+def _last_product(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    (dim,) = dims
+    lowering.position += 1
+    running = lowering.graph.add(Scan("cumprod", a, dim, position=lowering.position))
+    last = lowering.view(running, output.shape, lambda at: (*at, a.shape[dim] - 1))
+    return lowering.make("copy", output.shape, output.dtype, (last,))
+
+
+RULES["prod"].append(Rule(_last_product, _is_in_order))
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:

@@ -45,6 +45,26 @@ def _matrix_vector(lowering: Lowering, output: TensorProxy, a: Node, b: Node) ->
     return lowering.view(sums, output.shape, lambda at: tuple(i for d, i in enumerate(at) if d != along), whole=True)
 
 
+def _is_of_vectors(bsym: BoundSymbol) -> bool:
+    """Whether it is the product of two vectors, which is a sum. A library's call takes no less time, for short ones and for long ones."""
+    a, b = bsym.args
+    if bsym.output.lang.name != "numpy" or a.ndim != 2 or a.dtype.kind not in "fc" or a.dtype.bits < 32:
+        return False
+    rows, n, columns = *a.shape, b.shape[1]
+    is_one = is_known((rows, columns)) and rows == columns == 1
+    return is_one and (not is_known((n,)) or n > target.SMALL_PRODUCT)
+
+
+@rule("matmul", checker=_is_of_vectors)
+def _dot(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
+    n = a.shape[1:]
+    left = lowering.view(a, n, lambda at: with_zeros(at, (0,)), whole=True)
+    right = lowering.view(b, n, lambda at: with_zeros(at, (1,)), whole=True)
+    products = lowering.make("mul", n, output.dtype, (left, right))
+    total = lowering.reduce("sum", (), output.dtype, products, (0,))
+    return lowering.view(total, output.shape, lambda at: (), repeats=True, whole=True)
+
+
 def is_one_product(work: Sequence[Node]) -> bool:
     """Whether what a region computes is one product of a matrix and a vector that are its inputs."""
     return len(work) == 2 and any("of_matrix" in n.params for n in work)

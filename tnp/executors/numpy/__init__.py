@@ -503,6 +503,8 @@ as_array = _symbol("as_array", None, (), None, kernels.as_array)
 as_scalar = _symbol("as_scalar", None, (), None, kernels.as_scalar)
 #: how views that NumPy makes read-only are so, though they were made of other views
 as_read_only = _symbol("as_read_only", None, (OpTags.VIEW,), None, kernels.as_read_only)
+#: how arrays that the program makes read-only are so
+as_frozen = _symbol("as_frozen", None, (OpTags.VIEW,), None, kernels.as_frozen)
 #: how memory of its own is made for an update whose argument's memory is still needed
 copied = _symbol("array", None, (), None, None, _np)
 empty_like = _symbol("empty_like", None, (), None, None, _np)

@@ -355,6 +355,13 @@ def as_scalar(x: Any) -> Any:
     return x[()]
 
 
+def as_frozen(x: Any) -> Any:
+    """An array that the program made, made read-only."""
+    x = np.asarray(x)
+    x.flags.writeable = False
+    return x
+
+
 def as_read_only(x: Any) -> Any:
     """A result as an array that cannot be written through, as the language says it is."""
     x = np.asarray(x).view()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.libraries.numpy.flags import set_writeable
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.strided import strides_of
 from tnp.capture.objects.array_classes import is_array_class, made_of
@@ -111,6 +112,13 @@ def _is_integer(tracer: Tracer, a: TracedArray) -> Any:
     return True if kind in "iu" else _item(tracer, a) % 1 == 0
 
 
+def _setflags(tracer: Tracer, a: TracedArray, write: Any = None, align: Any = None, uic: Any = None) -> None:
+    if align is not None or uic is not None or a.scalar:
+        raise NeedsEager("it sets flags of an array")
+    if write is not None:
+        set_writeable(tracer, a, write)
+
+
 def _array_wrap(tracer: Tracer, a: TracedArray, array: Any, context: Any = None, return_scalar: Any = False, /) -> Any:
     """What NumPy makes of a result for an array like ``a``: of plain arrays, the result."""
     is_plain = not a.scalar and not getattr(array, "scalar", True) and not tracer.inputs.subclassed
@@ -123,6 +131,7 @@ ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "__copy__": lambda tracer, a: a.copy(),
     "__deepcopy__": lambda tracer, a: a.copy(),
     "fill": _fill,
+    "setflags": _setflags,
     "sort": _sort,
     "partition": _partition,
     "put": _put,

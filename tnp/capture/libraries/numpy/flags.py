@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.tracing.output_aliasing import freeze, is_sealed
 from tnp.capture.tracing.traced_values import TracedArray
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import AmbiguousView, NeedsEager
 
-__all__ = ["TracedFlags", "flags_of"]
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["TracedFlags", "flags_of", "set_writeable"]
 
 _CONTIGUOUS = frozenset(("C_CONTIGUOUS", "CONTIGUOUS", "C", "F_CONTIGUOUS", "FORTRAN", "F"))
+_WRITEABLE = frozenset(("WRITEABLE", "W"))
 
 
 class TracedFlags:
     """The flags of an array, each guarded when the program reads it. ``real`` are those of the caller's array, which ``expression``
     fetches; without them both orders are ``is_contiguous``, and nothing else is known."""
 
-    __slots__ = ("_expression", "_is_contiguous", "_real")
+    __slots__ = ("_array", "_expression", "_is_contiguous", "_real")
+    _array: TracedArray
     _real: Any
     _expression: str
-    _is_contiguous: bool
+    _is_contiguous: bool | None
 
-    def __init__(self, real: Any, expression: str, is_contiguous: bool = False) -> None:
+    def __init__(self, array: TracedArray, real: Any, expression: str, is_contiguous: bool | None = None) -> None:
+        object.__setattr__(self, "_array", array)
         object.__setattr__(self, "_real", real)
         object.__setattr__(self, "_expression", expression)
         object.__setattr__(self, "_is_contiguous", is_contiguous)
 
     def __getitem__(self, key: str) -> bool:
         if self._real is None:
-            if key not in _CONTIGUOUS:
-                raise NeedsEager("it reads a flag of an array that the program makes")
-            return self._is_contiguous
+            if key in _CONTIGUOUS and self._is_contiguous is not None:
+                return self._is_contiguous
+            if key in _WRITEABLE and is_sealed(self._array):
+                return False
+            of_layout = key in _CONTIGUOUS and self._array.ndim > 1
+            raise (AmbiguousView if of_layout else NeedsEager)("it reads a flag of an array that the program makes")
         value = self._real[key]
         active.current().inputs.prologue.guard(
             f"{self._expression}[{key!r}] is {value}", f"{self._expression}[{key!r}] is {value}"
@@ -48,10 +58,23 @@ class TracedFlags:
         return self[name.upper()]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise NeedsEager("it sets a flag of an array")
+        self[name.upper()] = value
 
     def __setitem__(self, name: str, value: Any) -> None:
+        if name not in _WRITEABLE:
+            raise NeedsEager("it sets a flag of an array")
+        set_writeable(active.current(), self._array, value)
+
+
+def set_writeable(tracer: Tracer, a: TracedArray, value: Any) -> None:
+    """Makes an array that the program made read-only. ``True`` changes nothing where it is not."""
+    is_its_own = a.storage.origin is None or tracer.inputs.value_of(a) is None
+    if type(value) not in (bool, int) or not is_its_own or tracer.regions or type(a) is not TracedArray:
         raise NeedsEager("it sets a flag of an array")
+    if not value:
+        freeze(a)
+    elif not a.storage.writable:
+        raise NeedsEager("it makes an array writable again")
 
 
 def flags_of(a: TracedArray) -> TracedFlags | None:
@@ -60,8 +83,8 @@ def flags_of(a: TracedArray) -> TracedFlags | None:
         return None
     if a.storage.origin is not None and not a.path:
         array, expression = active.current().inputs.memory_of(a.storage.origin.name)
-        return TracedFlags(array.flags, f"{expression}.flags") if type(array) is np.ndarray else None
+        return TracedFlags(a, array.flags, f"{expression}.flags") if type(array) is np.ndarray else None
     if a.ndim != 1 or a.strides_ is None:
-        return None
+        return TracedFlags(a, None, "") if a.storage.origin is None else None
     (length,) = a.shape_
-    return TracedFlags(None, "", (type(length) is int and length <= 1) or a.strides_ == (1,))
+    return TracedFlags(a, None, "", (type(length) is int and length <= 1) or a.strides_ == (1,))

@@ -7,6 +7,7 @@ which the first times n is exact (W. J. Cody and W. Waite, "Software Manual for 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tnp.core import dtypes
 from tnp.executors.llvm.scalars.elementary import coefficients
@@ -58,14 +59,27 @@ def _reduced_with_rest(x: Register, plus: int) -> tuple[Register, Register, Regi
 
 def exp(x: Register) -> Register:
     f = format_of(x)
-    r, bits = reduced(clamped(x, *_EXP_RANGE[x.dtype]), 2 * f.bias)
-    return _scaled(multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r), bits)
+
+    def power(x: Register) -> Register:
+        r, bits = reduced(x, 2 * f.bias)
+        return _scaled(multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r), bits)
+
+    return _or_zero(power, x, *_EXP_RANGE[x.dtype])
 
 
 def exp2(x: Register) -> Register:
-    x = clamped(x, *_EXP2_RANGE[x.dtype])
-    n, bits = nearest_integer(x, 1.0, 2 * format_of(x).bias)
-    return exp2_of_parts(x - n, bits)
+    def power(x: Register) -> Register:
+        n, bits = nearest_integer(x, 1.0, 2 * format_of(x).bias)
+        return exp2_of_parts(x - n, bits)
+
+    return _or_zero(power, x, *_EXP2_RANGE[x.dtype])
+
+
+def _or_zero(power: Callable[[Register], Register], x: Register, low: float, high: float) -> Register:
+    """``power`` of ``x``, which is 0 below ``low``, and infinite above ``high``. Numbers that round to 0 take a processor as long as ten
+    others, so that none is computed."""
+    is_zero = x < low
+    return select(is_zero, 0.0, power(select(is_zero, 0.0, select(x > high, high, x))))
 
 
 def exp2_of_parts(r: Register, bits: Register) -> Register:

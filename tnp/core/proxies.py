@@ -115,7 +115,11 @@ class NumberProxy(Proxy):
         """
         trace = current_trace()
         is_found = self.relations is not None and self.relations.finds(self)
-        if self.relations is not None and not is_found:
+        if self.relations is not None and is_found and self.python_type is bool:
+            holds = self.relations.holds(self)
+            if holds is not None:
+                return holds
+        elif self.relations is not None and not is_found:
             self.relations.fix(self)
         if self.value is None or is_found:
             ask = None if trace is None else ASK.of(trace)

@@ -117,7 +117,7 @@ class Relations:
 
     def fix(self, number: NumberProxy) -> None:
         """The program holds for the present value of a number only."""
-        if number.text in ("True", "False"):
+        if number.text in ("True", "False") or self._is_settled("eq", number, number.value):
             return
         if number.python_type is bool:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
@@ -164,6 +164,17 @@ class Relations:
         """Whether the program finds out a symbol, or what it is made of, while it runs."""
         return bool(self.found) and any(root.name in self.found for root in roots(number))
 
+    def holds(self, comparison: NumberProxy) -> bool | None:
+        """Whether a comparison of such numbers holds, on which the program relies from now on; ``None`` for other bools."""
+        operation, args = comparison.origin or ("", ())
+        if operation in ("eq", "ne"):
+            return self.equal(*args) is (operation == "eq")
+        if operation in ("lt", "ge"):
+            return self.less(*args) is (operation == "lt")
+        if operation in ("gt", "le"):
+            return self.less(*args[::-1]) is (operation == "gt")
+        return None
+
     def _is_settled(self, operation: str, a: Any, b: Any) -> bool:
         """Whether a condition is one on numbers that the program finds out, and the program's now."""
         if not self.finds(a) and not self.finds(b):
@@ -187,9 +198,9 @@ def roots(number: Any) -> Iterator[NumberProxy]:
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
     """Makes two sizes that are equal the same linear form: a number that they are made of is written in terms of the others."""
     difference = intervals.linear(a).plus(intervals.linear(b), -1)
-    # The latest first, of those that the program finds out before others.
-    numbers = sorted(list(difference.terms.values())[::-1], key=lambda term: not is_found(term[0]))
-    for number, k in numbers:
+    latest = [*difference.terms.values()]
+    latest.reverse()
+    for number, k in sorted(latest, key=lambda term: not is_found(term[0])):
         if abs(k) == 1 and number.form is None:
             rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
             if any(_is_made_of(other, number) for other, _ in rest.terms.values()):

@@ -8,20 +8,28 @@ a call for which one fails starts over, eagerly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import intervals, prims
+from tnp.core import intervals, languages, prims
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol
 from tnp.core.symbols import LEAST, roots
+from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.traced_values import TracedArray
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["FoundLengths"]
+
+#: shorter arrays are likely to be special: what is asked of their lengths does not hold for others
+MANY = 8
+#: operations whose results are as long as their arguments, or longer or shorter by a number
+_OF_LENGTHS = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "diff", "ediff1d", "hstack")) | {lnp.getitem.id}
 
 
 class FoundLengths:
@@ -36,12 +44,43 @@ class FoundLengths:
         #: by the name of a symbol, the statement that asks whether it is large enough
         self._least: dict[str, BoundSymbol] = {}
 
-    def sized(self, a: TracedArray) -> TensorProxy | None:
+    def settled(self, a: TracedArray, what: str) -> TensorProxy:
+        """The value of an array in a shape that tracing can ask: of symbols, or of the lengths in this call, on which the trace depends
+        then."""
+        made = self._sized(a)
+        if made is None:
+            value = self.tracer.specializer.value
+            shape = (value(n, what) if isinstance(n, NumberProxy) and n.relations is None else int(n) for n in a.shape_)
+            made = prims.reshape(a.__tnp_value__(), tuple(shape))
+        return made
+
+    def would_tell(self, symbol: Any, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
+        """Whether an operation is to be done again, now that lengths of its arguments are symbols: that of its ``result``, which statements
+        from ``start`` on compute, would be one of its own. What is computed of such a length is not known to fit anything."""
+        if symbol.id not in _OF_LENGTHS or self.tracer.regions:
+            return False
+        counted = [a for a in seen.values() if any(map(_is_counted, a.shape_))]
+        known = {n.name for a in counted for n in a.shape_ if isinstance(n, NumberProxy)}
+        if not counted or all(not _is_counted(n) or n.name in known for n in result.shape):
+            return False
+        statements = self.tracer.trace.statements
+        made = statements[start:]
+        is_selected = any(b.operation is prims.nonzero for whole in made for b in with_parts(whole))
+        if is_selected or not all(map(_is_base, counted)):
+            return False
+        del statements[start:]
+        with languages.language_context(counted[0].library.language):
+            if None not in [self._sized(a) for a in counted]:
+                return True
+        statements += made
+        return False
+
+    def _sized(self, a: TracedArray) -> TensorProxy | None:
         """The value of an array as one whose lengths are symbols; ``None`` if they cannot be."""
         value = a.__tnp_value__()
         shape: list[Any] = []
         for dim, n in enumerate(value.shape):
-            if isinstance(n, NumberProxy) and n.relations is None:
+            if _is_counted(n):
                 found = self._symbol(value, dim, n)
                 if found is None:
                     return None
@@ -49,7 +88,7 @@ class FoundLengths:
             else:
                 shape.append(n)
         made: TensorProxy = prims.reshape(value, tuple(shape))
-        if not a.path and a.storage.origin is None and a.storage.value is value:
+        if _is_base(a):
             # What is computed of it from here on has lengths that are known to be equal.
             a.storage.set_value(made)
             a.shape_ = made.shape
@@ -66,7 +105,7 @@ class FoundLengths:
         if tracer.regions or not tracer.may_start_over():
             return None
         present = tracer.specializer.present(n)
-        if present is None or present < LEAST:
+        if present is None or present < MANY:
             return None
         tracer.expects_no_error()
         relations.settle = self._assert
@@ -109,6 +148,15 @@ class FoundLengths:
             made = self._least[name] = _at_least(number, least, before.output)
             made.location = before.location
             statements[_place_of(before, statements)] = made
+
+
+def _is_counted(n: Any) -> bool:
+    return isinstance(n, NumberProxy) and n.relations is None
+
+
+def _is_base(a: TracedArray) -> bool:
+    """Whether an array is memory of the program's own, and not a view of it."""
+    return not a.path and a.storage.origin is None
 
 
 def _least(operation: str, a: Any, b: Any) -> tuple[NumberProxy, int] | None:

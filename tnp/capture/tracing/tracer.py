@@ -300,6 +300,8 @@ class Tracer:
             if isinstance(needed, NeedsElements) and self.specializer.has_elements(needed):
                 return self.call(symbol, args, kwargs)
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
+        if type(result) is TensorProxy and self.found_lengths.would_tell(symbol, result, seen, start):
+            return self.call(symbol, args, kwargs)
         if may_raise and self.regions and any(map(_may_warn, self.trace.statements[start:])):
             self.may_lose_stores = True  # of what SciPy warns, it computes itself
         if TracedNumber in kinds or list in kinds or kwargs:
@@ -388,17 +390,7 @@ class Tracer:
         for name, a in seen.items():
             if not sizes.is_known(a.shape_):
                 with languages.language_context(a.library.language):
-                    found = self.found_lengths.sized(a)
-                if found is not None:
-                    sized[name] = found
-                    continue
-                what = f"{symbol.name}()"
-                shape = tuple(
-                    self.specializer.value(n, what) if isinstance(n, NumberProxy) and n.relations is None else int(n)
-                    for n in a.shape_
-                )
-                with languages.language_context(a.library.language):
-                    sized[name] = prims.reshape(a.__tnp_value__(), shape)
+                    sized[name] = self.found_lengths.settled(a, f"{symbol.name}()")
         if not sized:
             raise needed
         args, kwargs = map_proxies(lambda p: sized.get(p.name, p), (args, kwargs))

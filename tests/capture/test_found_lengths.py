@@ -1,0 +1,147 @@
+"""Operations that need lengths of arrays which only the running program knows how long are: programs for any length."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.api import programs_of
+from tnp.testing import assert_same
+
+integrate = pytest.importorskip("scipy.integrate")
+ndimage = pytest.importorskip("scipy.ndimage")
+signal = pytest.importorskip("scipy.signal")
+stats = pytest.importorskip("scipy.stats")
+
+#: what is computed of the elements above 0.3
+FUNCTIONS = {
+    "gradient": lambda v: np.gradient(v) * v,
+    "pad": lambda v: np.pad(v, 2)[1:] + 1,
+    "roll": lambda v: np.roll(v, 1) - v,
+    "insert": lambda v: np.insert(v, 0, 1.0),
+    "tile": lambda v: np.tile(v, 2).sum(),
+    "repeat": lambda v: np.repeat(v, 3),
+    "convolve": lambda v: np.convolve(v, [0.25, 0.5, 0.25], "same") + v,
+    "fft": lambda v: np.abs(np.fft.rfft(v)),
+    "integrals": lambda v: (integrate.cumulative_trapezoid(v, initial=0), integrate.trapezoid(v)),
+    "moments": lambda v: (stats.skew(v), stats.kurtosis(v), stats.sem(v), stats.zscore(v)),
+    "filter": lambda v: ndimage.gaussian_filter1d(v, 1.0) - v,
+    "trend": lambda v: signal.detrend(v),
+    "least squares": lambda v: np.linalg.lstsq(np.column_stack([v, np.ones(len(v))]), v * 2, rcond=None)[0],
+    "view made before": lambda v: (lambda u: np.gradient(v)[1:] + u)(v[1:]),
+}
+
+
+def chosen(f):
+    return lambda x: f(x[x > 0.3])
+
+
+def vector(n):
+    return np.random.default_rng(n).random(n)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_program_for_any_length(name):
+    f = chosen(FUNCTIONS[name])
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (60, 71, 82, 95, 60, 133):
+        assert_same(jitted(vector(n)), f(vector(n)), what=f"{n} elements")
+    assert len(programs_of(jitted)) == 1 and "eagerly" not in tnp.explain(jitted)
+
+
+@pytest.mark.parametrize("name", ["gradient", "roll", "moments", "pad"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:.* runs in parts")
+def test_lengths_that_a_program_is_not_for(name):
+    f = chosen(FUNCTIONS[name])
+    jitted = tnp.jit(f)
+    for n in (60, 3, 1, 70, 0, 2, 80, 4, 5, 6, 90):
+        try:
+            expected = f(vector(n))
+        except ValueError as error:
+            with pytest.raises(type(error)):
+                jitted(vector(n))
+        else:
+            assert_same(jitted(vector(n)), expected, what=f"{n} elements")
+
+
+def test_arrays_that_are_written_afterwards():
+    def f(x):
+        v = x[x > 0.3]
+        w, u = v, v[2:]
+        slope = np.gradient(v)
+        v[0] = 7.0
+        w += slope
+        u *= 2
+        return v, w, u, slope, len(v)
+
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (40, 51, 62):
+        assert_same(jitted(vector(n)), f(vector(n)))
+
+
+def test_what_is_asked_of_a_length():
+    def f(x):
+        v = np.roll(x[x > 0.3], 1)
+        half = v[: len(v) // 2]
+        return half.sum() if len(v) % 2 else half.sum() + v[-1], v.reshape(-1, 1) * 2
+
+    jitted = tnp.jit(f)
+    for n in range(40, 60):
+        assert_same(jitted(vector(n)), f(vector(n)), what=f"{n} elements")
+
+
+@pytest.mark.filterwarnings("ignore:.* runs in parts")
+def test_arguments_are_written_once():
+    """A call may start over only before it writes."""
+
+    def f(x):
+        x += 1
+        v = x[x > 1.3]
+        return np.gradient(v)
+
+    jitted = tnp.jit(f)
+    for n in (40, 3, 51, 4, 62):
+        mine, theirs = vector(n), vector(n)
+        try:
+            expected = f(theirs)
+        except ValueError:
+            with pytest.raises(ValueError, match="too small"):
+                jitted(mine)
+        else:
+            assert_same(jitted(mine), expected)
+        assert_same(mine, theirs)
+
+
+def test_two_lengths():
+    def f(x, y):
+        a, b = np.roll(x[x > 0.3], 1), np.roll(y[y > 0.6], 1)
+        return np.concatenate([a, b]), np.outer(a, b).sum(), a.sum() / b.sum()
+
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (60, 71, 82):
+        assert_same(jitted(vector(n), vector(n + 1)), f(vector(n), vector(n + 1)))
+    assert len(programs_of(jitted)) == 1
+
+
+def test_lengths_that_differ_are_eagers_error():
+    def f(x, y):
+        return np.gradient(x[x > 0.3]) + np.gradient(y[y > 0.6])
+
+    jitted = tnp.jit(f)
+    for n in (60, 71):
+        with pytest.raises(ValueError, match="could not be broadcast"):
+            jitted(vector(n), vector(n + 1))
+    x = vector(50)
+    assert_same(jitted(x, x[::-1] * 0 + np.where(x > 0.3, 0.7, 0.1)), f(x, np.where(x > 0.3, 0.7, 0.1)))
+
+
+def test_inside_of_loops():
+    def f(x, k):
+        total = np.zeros(3)
+        for i in range(k):
+            v = x[x > 0.1 * i]
+            total += np.roll(v, 1)[:3] + np.gradient(v)[:3]
+        return total
+
+    jitted = tnp.jit(f)
+    for n in (60, 71, 82):
+        assert_same(jitted(vector(n), 4), f(vector(n), 4))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import intervals, languages, prims
+from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -29,7 +29,9 @@ __all__ = ["FoundLengths"]
 #: shorter arrays are likely to be special: what is asked of their lengths does not hold for others
 MANY = 8
 #: operations whose results are as long as their arguments, or longer or shorter by a number
-_OF_LENGTHS = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "diff", "ediff1d", "hstack")) | {lnp.getitem.id}
+_OF_LENGTHS = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "diff", "ediff1d", "hstack")) | {
+    lnp.getitem.id
+}
 
 
 class FoundLengths:
@@ -37,21 +39,22 @@ class FoundLengths:
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
-        #: by the name of a length, its symbol, or ``None`` if it has none
-        self._symbols: dict[str, NumberProxy | None] = {}
-        #: by the name of a symbol, the last statement that defines it, or asserts something of it, in the order of symbols
+        #: whether a length is a symbol, by its name, of those that were to be one
+        self._are_symbols: dict[str, bool] = {}
+        #: by the name of a symbol, the statement that makes the first array of that length, or asserts something of it last
         self._last: dict[str, BoundSymbol] = {}
         #: by the name of a symbol, the statement that asks whether it is large enough
         self._least: dict[str, BoundSymbol] = {}
+        #: how many statements are among those that were there
+        self.inserted = 0
 
     def settled(self, a: TracedArray, what: str) -> TensorProxy:
-        """The value of an array in a shape that tracing can ask: of symbols, or of the lengths in this call, on which the trace depends
-        then."""
-        made = self._sized(a)
-        if made is None:
+        """The value of an array whose lengths tracing can ask: they are symbols, or those of this call, on which the trace depends then."""
+        made = a.__tnp_value__()
+        if not self._settles(a):
             value = self.tracer.specializer.value
-            shape = (value(n, what) if isinstance(n, NumberProxy) and n.relations is None else int(n) for n in a.shape_)
-            made = prims.reshape(a.__tnp_value__(), tuple(shape))
+            shape = (value(n, what) if _is_counted(n) else int(n) for n in a.shape_)
+            made = prims.reshape(made, tuple(shape))
         return made
 
     def would_tell(self, symbol: Any, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
@@ -64,68 +67,70 @@ class FoundLengths:
         if not counted or all(not _is_counted(n) or n.name in known for n in result.shape):
             return False
         statements = self.tracer.trace.statements
+        is_selected = any(b.operation is prims.nonzero for whole in statements[start:] for b in with_parts(whole))
         made = statements[start:]
-        is_selected = any(b.operation is prims.nonzero for whole in made for b in with_parts(whole))
-        if is_selected or not all(map(_is_base, counted)):
+        if is_selected or not all(map(self._settles, counted)):
             return False
-        del statements[start:]
-        with languages.language_context(counted[0].library.language):
-            if None not in [self._sized(a) for a in counted]:
-                return True
-        statements += made
-        return False
+        statements[:] = [b for b in statements if all(b is not other for other in made)]
+        return True
 
-    def _sized(self, a: TracedArray) -> TensorProxy | None:
-        """The value of an array as one whose lengths are symbols; ``None`` if they cannot be."""
-        value = a.__tnp_value__()
-        shape: list[Any] = []
-        for dim, n in enumerate(value.shape):
-            if _is_counted(n):
-                found = self._symbol(value, dim, n)
-                if found is None:
-                    return None
-                shape.append(found)
-            else:
-                shape.append(n)
-        made: TensorProxy = prims.reshape(value, tuple(shape))
-        if _is_base(a):
-            # What is computed of it from here on has lengths that are known to be equal.
-            a.storage.set_value(made)
-            a.shape_ = made.shape
-        return made
+    def _settles(self, a: TracedArray) -> bool:
+        """Makes the lengths of an array symbols, and gives whether they all are."""
+        return all(self._is_symbol(n) for n in a.shape_ if _is_counted(n))
 
-    def _symbol(self, value: TensorProxy, dim: int, n: NumberProxy) -> NumberProxy | None:
-        if n.name not in self._symbols:
-            self._symbols[n.name] = self._made(value, dim, n)
-        return self._symbols[n.name]
+    def _is_symbol(self, n: NumberProxy) -> bool:
+        if n.name not in self._are_symbols:
+            self._are_symbols[n.name] = False  # where it is asked for on the way
+            self._are_symbols[n.name] = self._becomes_symbol(n)
+        return self._are_symbols[n.name]
 
-    def _made(self, value: TensorProxy, dim: int, n: NumberProxy) -> NumberProxy | None:
+    def _becomes_symbol(self, n: NumberProxy) -> bool:
         tracer = self.tracer
         relations = tracer.inputs.prologue.relations
         if tracer.regions or not tracer.may_start_over():
-            return None
-        present = tracer.specializer.present(n)
-        if present is None or present < MANY:
-            return None
+            return False
+        self._turn_round(n)
+        parts = [x for x, _ in n.form.terms.values()] if n.form is not None else []
+        if not all(self._is_symbol(x) for x in parts if _is_counted(x)):
+            return False
+        maker = self._maker(n)
+        present = None if maker is None else tracer.specializer.present(n)
+        if present is None or present < MANY or maker is None:
+            return False
         tracer.expects_no_error()
         relations.settle = self._assert
-        made = NumberProxy(tracer.trace.make_name("n"), int, present, n.bound)
-        made.relations, made.text = relations, made.name
-        self._last[made.name] = prims.size.bind(value, dim, output=made)
-        tracer.trace.record(self._last[made.name])
-        relations.found.add(made.name)
-        self._assert("ge", made, LEAST)
-        made.low = LEAST
-        return made
+        relations.found.add(n.name)
+        n.relations, n.text, n.value = relations, n.name, present
+        self._last[n.name] = maker
+        self._assert("ge", n, LEAST)
+        if n.form is None:
+            n.low = max(n.low or 0, LEAST)
+        return True
+
+    def _maker(self, n: NumberProxy) -> BoundSymbol | None:
+        """The statement of the program that makes the first array of a length."""
+        statements = self.tracer.trace.bound_symbols
+        return next((b for b in statements if any(_has(p, n) for p in b.flat_outputs)), None)
+
+    def _turn_round(self, n: NumberProxy) -> None:
+        """Writes the number that a mask selects in terms of the length ``n``, which is that, where no array is so long."""
+        form = n.form
+        terms = [] if form is None else list(form.terms.values())
+        if form is None or len(terms) != 1 or terms[0][1] != 1 or not _is_counted(terms[0][0]):
+            return
+        part = terms[0][0]
+        if self._maker(part) is None:
+            n.form = None
+            part.form = intervals.Linear({n.name: (n, 1)}, -form.constant)
 
     def _assert(self, operation: str, a: Any, b: Any) -> None:
         """Asserts what the program relies on where it has found out the lengths."""
-        names = {root.name for x in (a, b) for root in roots(x)}
-        latest = [name for name in self._last if name in names][-1]
         least = _least(operation, a, b)
-        if least is not None and latest in self._least:
-            self._raise_least(latest, least[1])
+        if least is not None and least[0].name in self._least:
+            self._raise_least(*least)
             return
+        names = {root.name for x in (a, b) for part, _ in intervals.linear(x).terms.values() for root in roots(part)}
+        latest = [name for name in self._last if name in names][-1]
         statements = self.tracer.trace.bound_symbols
         at = _place_of(self._last[latest], statements)
         condition = NumberProxy(self.tracer.trace.make_name("n"), bool)
@@ -134,18 +139,18 @@ class FoundLengths:
         )
         self._last[latest] = prims.assert_.bind(condition, START_OVER, output=None)
         if least is not None:
-            self._least[latest] = asked
+            self._least[least[0].name] = asked
         for made in (asked, self._last[latest]):
             made.location = statements[at].location
         statements[at + 1 : at + 1] = [asked, self._last[latest]]
+        self.inserted += 2
 
-    def _raise_least(self, name: str, least: int) -> None:
+    def _raise_least(self, number: NumberProxy, least: int) -> None:
         """Asserts that a length is at least ``least`` in place of what is asserted already."""
-        before = self._least[name]
-        number, known = before.args
-        if least > known:
+        before = self._least[number.name]
+        if least > before.args[1]:
             statements = self.tracer.trace.bound_symbols
-            made = self._least[name] = _at_least(number, least, before.output)
+            made = self._least[number.name] = _at_least(number, least, before.output)
             made.location = before.location
             statements[_place_of(before, statements)] = made
 
@@ -154,9 +159,9 @@ def _is_counted(n: Any) -> bool:
     return isinstance(n, NumberProxy) and n.relations is None
 
 
-def _is_base(a: TracedArray) -> bool:
-    """Whether an array is memory of the program's own, and not a view of it."""
-    return not a.path and a.storage.origin is None
+def _has(p: Any, n: NumberProxy) -> bool:
+    """Whether ``n`` is a dimension of a value."""
+    return isinstance(p, TensorProxy) and any(isinstance(m, NumberProxy) and m.name == n.name for m in p.shape)
 
 
 def _least(operation: str, a: Any, b: Any) -> tuple[NumberProxy, int] | None:

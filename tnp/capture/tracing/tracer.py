@@ -282,7 +282,7 @@ class Tracer:
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
-        start = len(self.trace.statements)
+        start = len(self.trace.statements) - self.found_lengths.inserted
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
@@ -300,6 +300,7 @@ class Tracer:
             if isinstance(needed, NeedsElements) and self.specializer.has_elements(needed):
                 return self.call(symbol, args, kwargs)
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
+        start += self.found_lengths.inserted
         if type(result) is TensorProxy and self.found_lengths.would_tell(symbol, result, seen, start):
             return self.call(symbol, args, kwargs)
         if may_raise and self.regions and any(map(_may_warn, self.trace.statements[start:])):

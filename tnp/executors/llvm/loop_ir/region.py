@@ -51,12 +51,16 @@ def kind_of(bsym: BoundSymbol) -> Hashable:
 
 
 def _unknown_in(ps: Iterable[Proxy]) -> Iterable[str]:
-    lengths = (n for p in ps if isinstance(p, TensorProxy) for n in p.shape if symbols.value_of(n) is None)
+    dims = (n for p in ps if isinstance(p, TensorProxy) for n in p.shape)
+    lengths = (n for n in dims if symbols.value_of(n) is None or symbols.is_found(n))
     return [name for n in lengths if isinstance(n, NumberProxy) for name in intervals.linear(n).terms]
 
 
 def takes(bsym: BoundSymbol) -> bool:
-    """Whether every prim of an operation can be part of a kernel for any size."""
+    """Whether every prim of an operation can be part of a kernel for any size. What makes the first array of a length that the program
+    relies on is not: what it relies on is asserted before anything is computed of that array."""
+    if _finds_length(bsym):
+        return False
     if bsym.sym is update:
         path = path_of(bsym)  # a part of complex numbers is no view of them here
         is_plain = all(map(_is_plain, bsym.flat_outputs)) and all(p.output.dtype is bsym.output.dtype for p in path)
@@ -73,6 +77,17 @@ def takes(bsym: BoundSymbol) -> bool:
     if name == "reshape" and not _is_simple_reshape(bsym):
         return False
     return any(rule.checker(bsym) for rule in RULES.get(name, ()))
+
+
+def _finds_length(bsym: BoundSymbol) -> bool:
+    there = {p.name for p in bsym.flat_inputs} | {n.name for p in bsym.flat_inputs for n in _dims(p)}
+    return any(
+        symbols.is_found(n) and n.name not in there for p in bsym.flat_outputs for n in _dims(p) if n.origin is None
+    )
+
+
+def _dims(p: Proxy) -> Iterable[NumberProxy]:
+    return (n for n in p.shape if isinstance(n, NumberProxy)) if isinstance(p, TensorProxy) else ()
 
 
 def _is_simple_reshape(bsym: BoundSymbol) -> bool:

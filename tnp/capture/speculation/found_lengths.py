@@ -9,7 +9,7 @@ a call for which one fails starts over, eagerly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
@@ -155,7 +155,7 @@ class FoundLengths:
             statements[_place_of(before, statements)] = made
 
 
-def _is_counted(n: Any) -> bool:
+def _is_counted(n: Any) -> TypeGuard[NumberProxy]:
     return isinstance(n, NumberProxy) and n.relations is None
 
 

@@ -138,7 +138,7 @@ class LLVMExecutor(FusionExecutor):
             (first, *others) = region.bound_symbols
             if (
                 not others
-                and loop_ir.kind_of(first) is not True
+                and loop_ir.has_unknown_lengths(first)
                 and not any(p.sym is prims.searchsorted for p in _prims(first))
             ):
                 return None  # NumPy's function does as well

@@ -2,6 +2,6 @@
 
 from tnp.executors.llvm.loop_ir.fixed_region import FusedRegion
 from tnp.executors.llvm.loop_ir.lengths import without_sizes
-from tnp.executors.llvm.loop_ir.region import SymbolicRegion, is_symbolic, kind_of, takes
+from tnp.executors.llvm.loop_ir.region import SymbolicRegion, has_unknown_lengths, is_symbolic, kind_of, takes
 
-__all__ = ["FusedRegion", "SymbolicRegion", "is_symbolic", "kind_of", "takes", "without_sizes"]
+__all__ = ["FusedRegion", "SymbolicRegion", "has_unknown_lengths", "is_symbolic", "kind_of", "takes", "without_sizes"]

@@ -32,7 +32,9 @@ from tnp.executors.llvm.region import ENTRY, function_attributes
 from tnp.executors.llvm.views import only_ones_differ
 from tnp.runtime import engine, launcher
 
-__all__ = ["SymbolicRegion", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes"]
+__all__ = [
+    "SymbolicRegion", "has_unknown_lengths", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes",
+]  # fmt: skip
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
@@ -47,13 +49,19 @@ def kind_of(bsym: BoundSymbol) -> Hashable:
     has arrays as long as what it selects: these are made before the kernel runs."""
     if not is_symbolic(bsym):
         return False
-    return frozenset(_unknown_in(bsym.flat_outputs) or _unknown_in(bsym.flat_inputs)) or True
+    lengths = _lengths_in(bsym.flat_outputs) or _lengths_in(bsym.flat_inputs)
+    return frozenset(name for n in lengths for name in intervals.linear(n).terms) or True
 
 
-def _unknown_in(ps: Iterable[Proxy]) -> Iterable[str]:
-    dims = (n for p in ps if isinstance(p, TensorProxy) for n in p.shape)
-    lengths = (n for n in dims if symbols.value_of(n) is None or symbols.is_found(n))
-    return [name for n in lengths if isinstance(n, NumberProxy) for name in intervals.linear(n).terms]
+def has_unknown_lengths(bsym: BoundSymbol) -> bool:
+    """Whether an array of an operation has a length that the program does not rely on."""
+    return any(symbols.value_of(n) is None for n in _lengths_in((*bsym.flat_outputs, *bsym.flat_inputs)))
+
+
+def _lengths_in(ps: Iterable[Proxy]) -> list[NumberProxy]:
+    """The lengths of arrays that only the running program finds out."""
+    dims = (n for p in ps for n in _dims(p))
+    return [n for n in dims if symbols.value_of(n) is None or symbols.is_found(n)]
 
 
 def takes(bsym: BoundSymbol) -> bool:
@@ -80,10 +88,18 @@ def takes(bsym: BoundSymbol) -> bool:
 
 
 def _finds_length(bsym: BoundSymbol) -> bool:
-    there = {p.name for p in bsym.flat_inputs} | {n.name for p in bsym.flat_inputs for n in _dims(p)}
-    return any(
-        symbols.is_found(n) and n.name not in there for p in bsym.flat_outputs for n in _dims(p) if n.origin is None
-    )
+    """Whether an operation makes the first array of a length that the program relies on."""
+    made = [n for p in bsym.flat_outputs for n in _dims(p) if symbols.is_found(n)]
+    there = {root.name for p in bsym.flat_inputs for n in (*_dims(p), p) for root in _roots(n)} if made else set()
+    return any(root.name not in there for n in made for root in _roots(n))
+
+
+def _roots(n: Any) -> Iterable[NumberProxy]:
+    """The lengths that the program finds out and that a number is computed of."""
+    if not isinstance(n, NumberProxy) or not symbols.is_symbol(n):
+        return ()
+    parts = [x for x, _ in intervals.linear(n).terms.values()]
+    return [root for x in parts for root in symbols.roots(x) if symbols.is_found(root)]
 
 
 def _dims(p: Proxy) -> Iterable[NumberProxy]:

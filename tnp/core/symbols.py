@@ -72,8 +72,9 @@ class Relations:
         self.atoms: dict[str, NumberProxy] = {}
         #: what passes have computed of the numbers, by the operation and the names
         self.computed: dict[tuple[Any, ...], int | NumberProxy] = {}
-        #: the names of numbers that the program finds out while it runs, and what makes a condition on such one of the program
-        self.found: set[str] = set()
+        #: the names of numbers that the program finds out while it runs, in their order, and what makes a condition on such one of the
+        #: program
+        self.found: list[str] = []
         self.settle: Callable[[str, Any, Any], None] | None = None
         #: the numbers that have to have the values that they had in that call
         self._fixed: list[NumberProxy] = []
@@ -200,7 +201,8 @@ def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
     difference = intervals.linear(a).plus(intervals.linear(b), -1)
     latest = [*difference.terms.values()]
     latest.reverse()
-    for number, k in sorted(latest, key=lambda term: not is_found(term[0])):
+    latest.sort(key=lambda term: -_order_of(term[0]))
+    for number, k in latest:
         if abs(k) == 1 and number.form is None:
             rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
             if any(_is_made_of(other, number) for other, _ in rest.terms.values()):
@@ -209,8 +211,14 @@ def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
             return
 
 
+def _order_of(n: NumberProxy) -> int:
+    """When the program finds out a number: 0 for one that is known before. Others are not written in terms of a later one."""
+    found = n.relations.found if n.relations is not None else []
+    return max((found.index(root.name) + 1 for root in roots(n) if root.name in found), default=0)
+
+
 def is_found(n: Any) -> bool:
-    """Whether the program finds out a symbol, or what it is made of, while it runs. Others are not written in terms of it."""
+    """Whether the program finds out a symbol, or what it is made of, while it runs."""
     return is_symbol(n) and bool(n.relations.finds(n))
 
 

@@ -99,7 +99,7 @@ class FoundLengths:
             return False
         tracer.expects_no_error()
         relations.settle = self._assert
-        relations.found.add(n.name)
+        relations.found.append(n.name)
         n.relations, n.text, n.value = relations, n.name, present
         self._last[n.name] = maker
         self._assert("ge", n, LEAST)

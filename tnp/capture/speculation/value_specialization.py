@@ -153,7 +153,7 @@ class Specializer:
         if self.evaluator is None or self.tracer.differentiating or self.postponed():
             return None
         wanted = self._value_guard(n, "a length", NeedsValue("a length is known only when the program runs"))
-        if wanted is None or wanted.draws or wanted.computes_again(self._computed):
+        if wanted is None or wanted.draws:
             return None
         with suspended(self.tracer):
             return cast("int", self.evaluator.once(wanted))

@@ -27,6 +27,9 @@ FUNCTIONS = {
     "filter": lambda v: ndimage.gaussian_filter1d(v, 1.0) - v,
     "trend": lambda v: signal.detrend(v),
     "least squares": lambda v: np.linalg.lstsq(np.column_stack([v, np.ones(len(v))]), v * 2, rcond=None)[0],
+    "polynomial": lambda v: np.polyfit(np.arange(len(v)) / len(v), v, 2),
+    "differences": lambda v: (np.diff(v), v[1:] - v[:-1], v[::-1] * 2, np.append(v, 1.0)[1:] - v),
+    "ends": lambda v: (v[-3:] * 2, v[-5:-1][::-1] - 1, v[1::3] + 1),
     "view made before": lambda v: (lambda u: np.gradient(v)[1:] + u)(v[1:]),
 }
 

@@ -10,6 +10,7 @@ from tnp.testing import assert_same
 
 pytest.importorskip("scipy")
 import scipy.fft
+import scipy.integrate
 import scipy.linalg
 import scipy.ndimage
 import scipy.signal
@@ -34,6 +35,8 @@ ONE_PROGRAM = {
     "the same size": lambda x: signal.convolve(x, np.array([1.0, 2.0, 0.5, 3.0]), mode="same") + 1,
     "correlate": lambda x: signal.correlate(x, np.array([1.0, 2.0, 0.5]), mode="valid"),
     "a plane": lambda x: signal.convolve(x[:, None] * np.ones(4), np.ones((2, 3))),
+    "least squares": lambda x: np.linalg.lstsq(x[:, None] ** np.arange(3), x, rcond=None)[0],
+    "factors": lambda x: np.linalg.qr(x[:, None] ** np.arange(3))[1],
     "at least 16": lambda x: signal.welch(x, nperseg=16),
 }
 NATIVE = {
@@ -45,6 +48,10 @@ NATIVE = {
     "wrapped": lambda x: scipy.ndimage.correlate1d(x, [1.0, 2.0, 0.5], mode="wrap"),
     "convolve2d": lambda x: signal.convolve2d(x[:, None] * np.arange(9.0), np.ones((3, 3)), mode="same"),
     "savgol": lambda x: signal.savgol_filter(x, 7, 2),
+    "moments": lambda x: (scipy.stats.skew(x), scipy.stats.kurtosis(x), scipy.stats.zscore(x), scipy.stats.sem(x)),
+    "gmean": lambda x: (scipy.stats.gmean(abs(x) + 1, weights=x * x + 0.1), scipy.stats.entropy(abs(x), x * x)),
+    "detrend": lambda x: signal.detrend(x) * 2,
+    "integrals": lambda x: scipy.integrate.cumulative_trapezoid(x, initial=0) + 1,
 }
 PROGRAM_A_SIZE = {
     "a half": lambda x: signal.decimate(x, 2),

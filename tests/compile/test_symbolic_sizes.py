@@ -151,6 +151,14 @@ def many_lines(x):
     return x, len(x) - 3 + 3
 
 
+def test_polynomials_are_fitted_to_any_number_of_points():
+    f = lambda x: np.polyfit(np.arange(len(x)) * 0.1, x, 2)  # noqa: E731
+    jitted = tnp.jit(f, dynamic=True)
+    for n in (20, 31, 12):
+        assert_same(jitted(matrix(n)), f(matrix(n)))
+    assert len(programs_of(jitted)) == 1
+
+
 def test_an_array_of_either_branch_has_the_length_that_both_have():
     def f(x, y):
         v = np.exp(x)

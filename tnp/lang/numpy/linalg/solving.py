@@ -132,8 +132,9 @@ def _least_ratio(rcond: Any, m: Any, n: Any) -> Any:
         if type(most) is int:
             return epsilon(dtypes.float64) * most
         return clang.mul(as_array(most, dtypes.float64), epsilon(dtypes.float64))
-    if isinstance(rcond, NumberProxy) and rcond.relations is not None and rcond.python_type is float:
-        ratio = as_array(rcond, dtypes.float64)  # it is computed of a length
+    is_of_length = isinstance(rcond, NumberProxy) and rcond.relations is not None and rcond.python_type is float
+    if is_of_length or (isinstance(rcond, TensorProxy) and not rcond.ndim and rcond.dtype.kind == "f"):
+        ratio = as_array(rcond, dtypes.float64)  # it is computed, of a length in ``np.polyfit``
         return clang.where(clang.lt(ratio, 0.0), epsilon(dtypes.float64), ratio)
     return epsilon(dtypes.float64) if plain(rcond) < 0 else plain(rcond)  # negative: LAPACK's own choice
 

@@ -114,6 +114,29 @@ def test_arguments_are_written_once():
         assert_same(mine, theirs)
 
 
+VALUES = {
+    "a size": lambda v: np.zeros(int(np.diff(v).max() * 10) + 1) + v.sum(),
+    "a string": lambda v: "steep" if np.gradient(v).max() > 0.2 else "flat",
+    "a key": lambda v: {int(np.diff(v).sum() * 3): np.roll(v, 1)},
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* runs ", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", VALUES)
+def test_values_that_python_needs(name):
+    """Value guards run what leads to a value: with the assertions on lengths."""
+    f = chosen(VALUES[name])
+    jitted = tnp.jit(f)
+    for n in (50, 61, 72, 50, 20, 3, 9, 0, 1, 94, 2, 12):
+        try:
+            expected = f(vector(n))
+        except ValueError as error:
+            with pytest.raises(type(error)):
+                jitted(vector(n))
+        else:
+            assert_same(jitted(vector(n)), expected, what=f"{n} elements")
+
+
 def test_two_lengths():
     def f(x, y):
         a, b = np.roll(x[x > 0.3], 1), np.roll(y[y > 0.6], 1)

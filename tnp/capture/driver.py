@@ -221,6 +221,7 @@ def _capture_trace(
         active.set_current(before)
         inputs.release()
         tracer.specializer.evaluator = None  # it has the caller's arguments
+        tracer.found_lengths.close()
     trace.most_names = sys.maxsize
     trace.provenance = Provenance("Capture", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)

@@ -72,10 +72,10 @@ class Relations:
         self.atoms: dict[str, NumberProxy] = {}
         #: what passes have computed of the numbers, by the operation and the names
         self.computed: dict[tuple[Any, ...], int | NumberProxy] = {}
-        #: the names of numbers that the program finds out while it runs, in their order, and what makes a condition on such one of the
-        #: program
+        #: the names of numbers that the program finds out while it runs, in order, and what makes conditions on such its own
         self.found: list[str] = []
         self.settle: Callable[[str, Any, Any], None] | None = None
+        self._settled: set[tuple[str, ...]] = set()
         #: the numbers that have to have the values that they had in that call
         self._fixed: list[NumberProxy] = []
 
@@ -180,8 +180,11 @@ class Relations:
         """Whether a condition is one on numbers that the program finds out, and the program's now."""
         if not self.finds(a) and not self.finds(b):
             return False
-        assert self.settle is not None
-        self.settle(operation, a, b)
+        key = operation, _text_of(a), _text_of(b)
+        if key not in self._settled:
+            assert self.settle is not None
+            self.settle(operation, a, b)
+            self._settled.add(key)
         return True
 
 

@@ -74,6 +74,11 @@ class FoundLengths:
         statements[:] = [b for b in statements if all(b is not other for other in made)]
         return True
 
+    def close(self) -> None:
+        """The program is traced: what is asked of its lengths from now on is not part of it."""
+        if self._last:
+            self.tracer.inputs.prologue.relations.settle = _too_late
+
     def _settles(self, a: TracedArray) -> bool:
         """Makes the lengths of an array symbols, and gives whether they all are."""
         return all(self._is_symbol(n) for n in a.shape_ if _is_counted(n))
@@ -153,6 +158,10 @@ class FoundLengths:
             made = self._least[number.name] = _at_least(number, least, before.output)
             made.location = before.location
             statements[_place_of(before, statements)] = made
+
+
+def _too_late(operation: str, a: Any, b: Any) -> None:
+    raise NeedsEager(f"a pass asks whether {a} is {operation} {b}, of lengths that the program finds out")
 
 
 def _is_counted(n: Any) -> TypeGuard[NumberProxy]:

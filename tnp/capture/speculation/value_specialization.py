@@ -23,16 +23,34 @@ from tnp.capture.suspended import suspended
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import intervals, prims, sizes
 from tnp.core.errors import NeedsElements, NeedsValue, UserLocation, user_location
-from tnp.core.prims.control_flow import START_OVER
+from tnp.core.prims.control_flow import START_OVER, starts_over
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow, map_bodies, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbols import roots
 from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["GuardEvaluator", "Specializer", "ValueProgram"]
+
+
+def _assertions(body: Iterable[BoundSymbol], found: Iterable[BoundSymbol]) -> list[BoundSymbol]:
+    """What is asserted of the lengths of arrays that the statements ``found`` make: code for them relies on it."""
+    dims = [n for b in found for p in b.flat_outputs if isinstance(p, TensorProxy) for n in p.shape]
+    there = {root.name for n in dims for x, _ in intervals.linear(n).terms.values() for root in roots(x)}
+    conditions: dict[str, BoundSymbol] = {}
+    made: list[BoundSymbol] = []
+    for b in body:
+        if isinstance(b.output, NumberProxy):
+            conditions[b.output.name] = b
+        elif starts_over(b) and isinstance(b.args[0], NumberProxy) and b.args[0].name in conditions:
+            condition = conditions[b.args[0].name]
+            numbers = [x for p in condition.flat_inputs if isinstance(p, NumberProxy) for x in roots(p)]
+            if numbers and all(x.name in there for x in numbers):
+                made += condition, b
+    return made
 
 
 @dataclasses.dataclass
@@ -277,9 +295,10 @@ class Specializer:
             found = _slice(body, [wanted, *drawn], inputs)
         if found is None:
             return None
-        kept = {id(b) for b in (*found, *random)}
+        asserted = {id(b) for b in _assertions(body, found)}
+        kept = {id(b) for b in (*found, *random)} | asserted
         body = [b for b in body if id(b) in kept or is_setting(b)]
-        body = [b for b in map(_quiet, body) if b is not None]
+        body = [b for b in (b if id(b) in asserted else _quiet(b) for b in body) if b is not None]
         if self._relies_on_layouts(body):
             return None
         body, wanted = self._on_copies(body, wanted)
@@ -364,7 +383,7 @@ def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> li
             definers.setdefault(p.name, b)
         for p in b.flat_outputs:
             for n in p.shape if isinstance(p, TensorProxy) else ():
-                if isinstance(n, NumberProxy) and n.relations is None:
+                if isinstance(n, NumberProxy) and (n.relations is None or n.relations.finds(n)):
                     definers.setdefault(n.name, b)
     found: dict[int, BoundSymbol] = {}
     needed = list(wanted)

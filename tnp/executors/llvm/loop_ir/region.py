@@ -165,13 +165,19 @@ def _number_of(n: Any) -> NumberProxy | None:
     return None if isinstance(n, int) else symbols.number_of(n)
 
 
-def _made_of(n: Any) -> Iterator[NumberProxy]:
+def _made_of(n: NumberProxy) -> Iterator[NumberProxy]:
     """The numbers that a size is computed of, at every step."""
-    terms = [m for m, _ in intervals.linear(n).terms.values()]
-    for m in (*terms, *(n.origin[1] if n.origin is not None else ())):
-        if isinstance(m, NumberProxy) and m is not n:
-            yield m
-            yield from _made_of(m)
+    seen, left = {n.name}, [n]
+    while left:
+        x = left.pop()
+        for m in (
+            *(part for part, _ in intervals.linear(x).terms.values()),
+            *(x.origin[1] if x.origin is not None else ()),
+        ):
+            if isinstance(m, NumberProxy) and m.name not in seen:
+                seen.add(m.name)
+                left.append(m)
+                yield m
 
 
 def sources_of_sizes(region: Region) -> dict[str, tuple[int, int | None, int]]:

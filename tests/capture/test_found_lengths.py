@@ -30,6 +30,7 @@ FUNCTIONS = {
     "polynomial": lambda v: np.polyfit(np.arange(len(v)) / len(v), v, 2),
     "differences": lambda v: (np.diff(v), v[1:] - v[:-1], v[::-1] * 2, np.append(v, 1.0)[1:] - v),
     "ends": lambda v: (v[-3:] * 2, v[-5:-1][::-1] - 1, v[1::3] + 1),
+    "median": lambda v: (np.median(np.diff(v)), np.median(v[1:]), np.percentile(np.diff(v), [5, 95])),
     "view made before": lambda v: (lambda u: np.gradient(v)[1:] + u)(v[1:]),
 }
 

@@ -84,7 +84,7 @@ LAYERS_OF_CORE = (
     "context devices dtypes elementwise_table errors graph_utils languages metadata reduction_table rendering",
     "array_kinds gradient_marks intervals",
     "symbols",
-    "sizes",
+    "sizes slice_bounds",
     "proxies",
     "check symbol",
     "printing subtraces trace_templates",

@@ -59,6 +59,7 @@ ONLY_IN_ANNOTATIONS = {
     ("metadata", "trace"),
     ("printing", "trace"),
     ("sizes", "proxies"),
+    ("slice_bounds", "proxies"),
     ("symbols", "proxies"),
     ("symbol", "trace_templates"),
     ("trace_templates", "trace"),

@@ -47,7 +47,6 @@ ONE_PROGRAM = {
 PROGRAM_A_SIZE = {
     "interpolate": lambda a: F.interpolate(a, scale_factor=2.0),
     "size": lambda a: F.interpolate(a, size=a.shape[-1] * 2, mode="linear"),
-    "svdvals": lambda a: torch.linalg.svdvals(a),
 }
 
 

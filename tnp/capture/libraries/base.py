@@ -55,6 +55,8 @@ class Library:
     functions: Mapping[str, Any]
     #: the ids of symbols on which more is to follow: those that warn of values
     followed: Container[str] = ()
+    #: the ids of symbols whose results are as long as their arguments, or longer or shorter by a number
+    of_lengths: Container[str] = ()
     #: the operation that a subscript is; one of a slice, on one of a slice, is recorded as one
     slicing: Symbol | None = None
     #: whether a function that ``returns`` "argument" gives the very argument where the two show the same; where not, its functions say

@@ -18,7 +18,6 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol
 from tnp.core.symbols import LEAST, roots
-from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.traced_values import TracedArray
@@ -28,10 +27,6 @@ __all__ = ["FoundLengths"]
 
 #: shorter arrays are likely to be special: what is asked of their lengths does not hold for others
 MANY = 8
-#: operations whose results are as long as their arguments, or longer or shorter by a number
-_OF_LENGTHS = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "diff", "ediff1d", "hstack")) | {
-    lnp.getitem.id
-}
 
 
 class FoundLengths:
@@ -57,10 +52,10 @@ class FoundLengths:
             made = prims.reshape(made, tuple(shape))
         return made
 
-    def would_tell(self, symbol: Any, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
+    def would_tell(self, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
         """Whether an operation is to be done again, now that lengths of its arguments are symbols: that of its ``result``, which statements
         from ``start`` on compute, would be one of its own. What is computed of such a length is not known to fit anything."""
-        if symbol.id not in _OF_LENGTHS or self.tracer.regions:
+        if self.tracer.regions:
             return False
         counted = [a for a in seen.values() if any(map(_is_counted, a.shape_))]
         known = {n.name for a in counted for n in a.shape_ if isinstance(n, NumberProxy)}

@@ -88,8 +88,7 @@ class Tracer:
         #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
         self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
-        self.specializer = Specializer(self, evaluator)
-        self.found_lengths = FoundLengths(self)
+        self.specializer, self.found_lengths = Specializer(self, evaluator), FoundLengths(self)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them
@@ -301,7 +300,7 @@ class Tracer:
                 return self.call(symbol, args, kwargs)
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         start += self.found_lengths.inserted
-        if type(result) is TensorProxy and self.found_lengths.would_tell(symbol, result, seen, start):
+        if symbol.id in library.of_lengths and self.found_lengths.would_tell(result, seen, start):
             return self.call(symbol, args, kwargs)
         if may_raise and self.regions and any(map(_may_warn, self.trace.statements[start:])):
             self.may_lose_stores = True  # of what SciPy warns, it computes itself

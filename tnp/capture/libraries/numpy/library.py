@@ -78,6 +78,7 @@ class NumpyLibrary(Operators, Subscripts):
 
     functions = by_id
     followed = lnp.DATA_WARNINGS
+    of_lengths = frozenset(f.id for f in (lnp.append, lnp.concatenate, lnp.diff, lnp.ediff1d, lnp.getitem, lnp.hstack))
     slicing = lnp.getitem
     gives_arguments = True
     repeats_writably = True

@@ -43,6 +43,17 @@ def vector(n):
     return np.random.default_rng(n).random(n)
 
 
+def check(jitted, f, n):
+    """The result, or the error, for a vector of ``n`` elements."""
+    try:
+        expected = f(vector(n))
+    except ValueError as error:
+        with pytest.raises(type(error)):
+            jitted(vector(n))
+    else:
+        assert_same(jitted(vector(n)), expected, what=f"{n} elements")
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_program_for_any_length(name):
     f = chosen(FUNCTIONS[name])
@@ -58,13 +69,7 @@ def test_lengths_that_a_program_is_not_for(name):
     f = chosen(FUNCTIONS[name])
     jitted = tnp.jit(f)
     for n in (60, 3, 1, 70, 0, 2, 80, 4, 5, 6, 90):
-        try:
-            expected = f(vector(n))
-        except ValueError as error:
-            with pytest.raises(type(error)):
-                jitted(vector(n))
-        else:
-            assert_same(jitted(vector(n)), expected, what=f"{n} elements")
+        check(jitted, f, n)
 
 
 def test_arrays_that_are_written_afterwards():
@@ -129,13 +134,7 @@ def test_values_that_python_needs(name):
     f = chosen(VALUES[name])
     jitted = tnp.jit(f)
     for n in (50, 61, 72, 50, 20, 3, 9, 0, 1, 94, 2, 12):
-        try:
-            expected = f(vector(n))
-        except ValueError as error:
-            with pytest.raises(type(error)):
-                jitted(vector(n))
-        else:
-            assert_same(jitted(vector(n)), expected, what=f"{n} elements")
+        check(jitted, f, n)
 
 
 def test_two_lengths():

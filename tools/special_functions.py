@@ -173,7 +173,7 @@ FITS = (
 )  # fmt: skip
 
 
-#: the shift of Lanczos's approximation, for which twelve terms are as exact as a double is long
+#: the shift of Lanczos's approximation; with it, twelve terms reach double precision
 LANCZOS_SHIFT = 8
 
 

@@ -295,7 +295,7 @@ def _resized(bsym: BoundSymbol, names: dict[str, Any], kept_sizes: set[str]) -> 
     """An operation whose results, and those of its parts, have the sizes that ``names`` says; what reads them will read these."""
     made: dict[str, Any] = {}
     for p in (p for part in with_parts(bsym) for p in part.flat_outputs if isinstance(p, TensorProxy)):
-        shape = tuple(n if type(n) is int or n.name in kept_sizes else names.get(n.name, n) for n in p.shape)  # type: ignore[union-attr]
+        shape = tuple(n if type(n) is int or n.name in kept_sizes else names.get(n.name, n) for n in p.shape)  # type: ignore[union-attr]  # ``type(n) is int`` narrows nothing for mypy
         if any(n is not m for n, m in zip(shape, p.shape)):
             made[p.name] = p.renamed(p.name)
             made[p.name].shape = shape

@@ -182,7 +182,7 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
-        #: attributes with numbers to which the program assigns others
+        #: attributes that hold numbers and that the program assigns to
         self.assigned: set[str] = set()
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary
         self.known_integers: set[str] = set()

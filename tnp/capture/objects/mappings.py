@@ -107,7 +107,7 @@ class MappingReader:
         return self._item(of, key) if own is None else active.current().runtime.call(own, of, key)
 
     def _own(self, of: Foreign, name: str) -> Any:
-        """The method of that name that the object's class has in place of that of ``dict``; ``None`` if it has none."""
+        """The class's own method ``name``, which overrides that of ``dict``; ``None`` if it does not override it."""
         kind = type(real_value(of))
         found = class_attribute(kind, name) if kind is not dict else MISSING
         return found if is_followed(found) else None

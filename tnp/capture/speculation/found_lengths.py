@@ -53,8 +53,8 @@ class FoundLengths:
         return made
 
     def would_tell(self, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
-        """Whether an operation is to be done again, now that lengths of its arguments are symbols: that of its ``result``, which statements
-        from ``start`` on compute, would be one of its own. What is computed of such a length is not known to fit anything."""
+        """Whether the operation must be traced again. Its ``result``, which the statements from ``start`` on compute, has a length that
+        nothing is known of. The lengths of its arguments are symbols now, so that the result's is computed of them."""
         if self.tracer.regions:
             return False
         counted = [a for a in seen.values() if any(map(_is_counted, a.shape_))]
@@ -80,7 +80,7 @@ class FoundLengths:
 
     def _is_symbol(self, n: NumberProxy) -> bool:
         if n.name not in self._are_symbols:
-            self._are_symbols[n.name] = False  # where it is asked for on the way
+            self._are_symbols[n.name] = False  # the answer while this one is being found
             self._are_symbols[n.name] = self._becomes_symbol(n)
         return self._are_symbols[n.name]
 
@@ -146,7 +146,7 @@ class FoundLengths:
         self.inserted += 2
 
     def _raise_least(self, number: NumberProxy, least: int) -> None:
-        """Asserts that a length is at least ``least`` in place of what is asserted already."""
+        """Replaces the assertion on the least value of a length by a stronger one."""
         before = self._least[number.name]
         if least > before.args[1]:
             statements = self.tracer.trace.bound_symbols

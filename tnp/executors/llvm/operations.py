@@ -18,7 +18,7 @@ def is_of_sizes(bsym: BoundSymbol) -> bool:
 
 
 def path_of(bsym: BoundSymbol) -> list[BoundSymbol]:
-    """The view prims that lead from the array of an update to what it writes."""
+    """The view prims of an update's path: from the array to the part that is written."""
     current, path = bsym.args[0], []
     for b in collected(bsym.subsymbols) if len(bsym.args) > 2 else ():
         if OpTags.VIEW in b.sym.tags and b.flat_inputs and b.args[0] is not None and b.args[0].name == current.name:

@@ -14,7 +14,7 @@ from tnp.lang.scipy.special_coefficients import FITS
 
 __all__ = ["FUNCTIONS", "clamped", "fitted", "horner"]
 
-#: the names of what is computed here
+#: the functions of ``scipy.special`` that this module defines
 FUNCTIONS = (
     "erfcinv",
     "erfcx",

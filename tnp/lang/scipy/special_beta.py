@@ -127,7 +127,7 @@ def _is_limit(low: Any, high: Any) -> Any:
 
 
 class _Moved(NamedTuple):
-    """The beta function of ``a`` and ``b`` is ``factor`` times that of ``p >= q >= 0``; ``factor`` over it, if it ``is_inverse``."""
+    """``beta(a, b)`` is ``factor * beta(p, q)``, or ``factor / beta(p, q)`` if it ``is_inverse``, where ``p >= q >= 0``."""
 
     p: Any
     q: Any

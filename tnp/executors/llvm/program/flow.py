@@ -97,7 +97,7 @@ class Variable:
         self.away: Register | None = None
         self.current: Cell | None = None
         self.next: Cell | None = None
-        #: the level of the body in which the new value may be made in the buffer that the variable is not in; ``None`` if that is taken
+        #: the level of the body whose new value may be made in the second buffer; ``None`` if that buffer is taken
         self.free_in: int | None = None
         self.sizes: dict[int, Cell] = {}
         if isinstance(proxy, NumberProxy):

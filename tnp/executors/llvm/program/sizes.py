@@ -63,7 +63,7 @@ class Sizes(IntegerCode):
         return self._values[n.name]
 
     def _found(self, n: NumberProxy) -> Int:
-        """A size, computed, or another that equals it: the arguments may tell one of them only."""
+        """A size: computed, or an equal size if only that one follows from the arguments."""
         if n.name in self._sought:
             raise Refused(f"the size {n.name}, which follows from itself")
         self._sought.add(n.name)

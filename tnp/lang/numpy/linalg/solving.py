@@ -126,7 +126,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> TensorProxy:
 
 
 def _least_ratio(rcond: Any, m: Any, n: Any) -> Any:
-    """The ratio to the largest singular value up to which others of an ``m`` by ``n`` matrix count as zero."""
+    """The relative cutoff of the singular values of an ``m`` by ``n`` matrix: smaller ones count as zero."""
     if rcond is None:
         most = symbols.number_of(m if m > n else n)
         if type(most) is int:

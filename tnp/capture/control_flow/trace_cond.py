@@ -126,7 +126,8 @@ class Branch(Trial):
         regions = [region, Region(self.tracer, self.variables)]
         for at, (side, r) in enumerate(zip(self.sides, regions)):
             if at:
-                r.serial, r.assigned = region.serial, region.assigned
+                r.serial, r.assigned, r.written = region.serial, region.assigned, region.written
+                r.missed, r.collects = region.missed, True
             r.open()
             try:
                 with self.tracer.facts.assumed(self.condition, not at):
@@ -142,7 +143,7 @@ class Branch(Trial):
             except Retrace as found:
                 if at:
                     r.undo()
-                    raise Retrace(region, found.storage, found.uses) if found.region is r else found from None
+                    raise Retrace(region, found.storages, found.uses) if found.region is r else found from None
                 raise
             except BaseException:
                 if at:

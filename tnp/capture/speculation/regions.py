@@ -25,6 +25,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 
 if TYPE_CHECKING:
+    from tnp.capture.speculation.trials import WrittenMemory
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
@@ -65,13 +66,13 @@ class ListUse:
 
 
 class Retrace(BaseException):
-    """Raised where a region writes to a storage, or assigns attributes, that it does not carry yet, or appends to a list that has no room
+    """Raised where a region writes to storages, or assigns attributes, that it does not carry yet, or appends to a list that has no room
     (``uses``). It is traced again."""
 
-    def __init__(self, region: Region, storage: Storage | None = None, uses: Sequence[ListUse] = ()) -> None:
-        super().__init__("a storage is written" if storage is not None else "attributes are assigned")
+    def __init__(self, region: Region, storages: Sequence[Storage] = (), uses: Sequence[ListUse] = ()) -> None:
+        super().__init__("storages are written" if storages else "attributes are assigned")
         self.region = region
-        self.storage = storage
+        self.storages = tuple(storages)
         self.uses = uses
 
 
@@ -149,6 +150,11 @@ class Region:
         self.contents = Reachable([*self.values.values(), *lifted])
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
+        #: the memory that attempts at it have found written
+        self.written: WrittenMemory | None = None
+        #: Storages that it has written and does not carry. If it ``collects`` them, it goes on to the end, and is traced again then
+        self.missed: dict[int, Storage] = {}
+        self.collects = False
         #: attributes that were assigned and are no variables yet, and what they were before
         self.assigned: list[tuple[Attribute, Any]] = []
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
@@ -175,9 +181,12 @@ class Region:
         self.older: list[Any] = []
 
     def writes(self, storage: Storage) -> None:
-        """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""
+        """Called before ``storage`` gets a new value. Notes it, or raises :class:`Retrace`, if the region does not carry it."""
         if storage.serial < self.serial and id(storage) not in self.carried:
-            raise Retrace(self, storage)
+            self.missed[id(storage)] = storage
+            if not self.collects:
+                raise self.retraced()
+            self._remember(storage)
 
     def assigns(self, owner: Any, name: str) -> None:
         """Called before an attribute gets another value. If the region does not carry it, it is traced again when it has ended."""
@@ -206,13 +215,17 @@ class Region:
 
     def carry(self, storage: Storage, proxy: TensorProxy) -> None:
         """Inside the region ``storage`` holds what ``proxy`` stands for, in memory that stands for the storage's."""
-        for states in (self._before, self._storages):
-            states.setdefault(id(storage), (storage, storage.value, storage.origin, storage.source, storage.written))
+        self._remember(storage)
         self.carried[id(storage)] = (storage, proxy)
         storage.set_value(proxy)
         storage.source = proxy.name
         if storage.origin is not None:
             storage.origin = proxy
+
+    def _remember(self, storage: Storage) -> None:
+        """Has what ``storage`` holds restored when the region ends."""
+        for states in (self._before, self._storages):
+            states.setdefault(id(storage), (storage, storage.value, storage.origin, storage.source, storage.written))
 
     def lose(self, storage: Storage) -> None:
         """Says that from here on it is not known what ``storage`` holds, unless the region is undone."""
@@ -238,6 +251,8 @@ class Region:
         """Ends the region, as if it had never been."""
         if self._is_open:
             self._end()
+        if self.written is not None:
+            self.written.forget(self.serial)
         self._forget_values()
         tracer = self.tracer
         del tracer.trace.statements[self._outer_length :]
@@ -285,9 +300,9 @@ class Region:
         """Whether a library's modes are not what they were at the region's beginning."""
         return bool(self.tracer.modes() != self._modes)
 
-    def retraced(self, uses: Sequence[ListUse]) -> Retrace:
-        """What to raise where a list has no room for ``uses``."""
-        return Retrace(self, uses=uses)
+    def retraced(self, uses: Sequence[ListUse] = ()) -> Retrace:
+        """What to raise where it missed storages, or a list has no room for ``uses``."""
+        return Retrace(self, tuple(self.missed.values()), uses)
 
     def list_uses(self) -> list[ListUse]:
         """What it has appended to lists of which the program counts the items."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tnp.capture import active
@@ -173,6 +173,24 @@ def is_unknown(x: Any) -> bool:
     return False
 
 
+class WrittenMemory:
+    """What attempts at a loop or branch have found that it writes to, and the same of the loops and branches in it, by their code. An attempt
+    at what stands around it begins with that; else the number of attempts would grow exponentially with depth."""
+
+    def __init__(self) -> None:
+        self.storages: dict[int, Storage] = {}
+        self.inside: dict[Any, WrittenMemory] = {}
+
+    def of(self, code: Any) -> WrittenMemory:
+        return self.inside.setdefault(code, WrittenMemory())
+
+    def forget(self, serial: int) -> None:
+        """Forgets storages that were made from ``serial`` on, in an attempt that is undone."""
+        self.storages = {key: s for key, s in self.storages.items() if s.serial < serial}
+        for one in self.inside.values():
+            one.forget(serial)
+
+
 class Trial:
     """What loops and branches have in common: bodies are traced until it is known which memory they write."""
 
@@ -186,6 +204,10 @@ class Trial:
             value = self.variables[name] if name in self.variables else None
             if type(value) is TracedArray and not value.scalar and type(value.storage) is Storage:
                 self.storages[id(value.storage)] = value.storage
+        around = self.tracer.regions[-1].written if self.tracer.regions else None
+        codes = tuple(None if f is None else f.__code__ for f in functions)
+        self.written = WrittenMemory() if around is None else around.of(codes)
+        self.storages |= self.written.storages
         self.stores = set(stores)
         #: by ``id``, the lists of which the program counts the items: what is appended to each, and its state before
         self.lists: dict[int, tuple[Growing, Sequence[ListUse], Any]] = {}
@@ -204,6 +226,7 @@ class Trial:
             one.make_room(uses)
         for _ in range(MAX_TRACES):
             region = Region(self.tracer, self.variables)
+            region.written, region.collects = self.written, True
             self.describe(region)
             try:
                 if region.contents.too_many:
@@ -214,27 +237,26 @@ class Trial:
                 region.undo()
                 if found.region is not region:
                     raise
-                if found.storage is not None:
-                    self.storages[id(found.storage)] = found.storage
+                self._carry(found.storages)
                 if found.uses:
                     self._make_room(found.uses)
                 self._carry_assigned(region)
             except Failure:
                 region.undo()
-                if not self._carry_assigned(region):
+                if not self._carries_more(region):
                     raise
             except NeedsEager as reason:
                 region.undo()
                 if isinstance(reason, TracesAgain):
                     raise
                 self.learn(reason)
-                if not self._carry_assigned(region):
+                if not self._carries_more(region):
                     raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
             except Exception as error:
                 region.undo()
                 if signals.of_handler(error) is not None:
                     raise
-                if self._carry_assigned(region):
+                if self._carries_more(region):
                     continue
                 self.tracer.unbound_reads += isinstance(error, NameError)
                 raise Failure(f"tracing it raised {_text(error)}") from None
@@ -261,6 +283,15 @@ class Trial:
         one.restore(state)
         self.lists[id(one)] = one, uses, state
         one.make_room(uses)
+
+    def _carry(self, storages: Iterable[Storage]) -> None:
+        for storage in storages:
+            self.written.storages[id(storage)] = self.storages[id(storage)] = storage
+
+    def _carries_more(self, region: Region) -> bool:
+        """Whether the next attempt carries what this one missed: it may have failed since it did not."""
+        self._carry(region.missed.values())
+        return self._carry_assigned(region) or bool(region.missed)
 
     def _carry_assigned(self, region: Region) -> bool:
         """Makes the attributes that a region assigned variables. Returns whether there are some: it may have failed since it read
@@ -304,8 +335,8 @@ class Trial:
         return results
 
     def check_effects(self, region: Region) -> None:
-        if region.assigned:
-            raise Retrace(region)
+        if region.assigned or region.missed:
+            raise region.retraced()
         if region.changes_containers():
             if self.tracer.python_loops or any(r.is_loop for r in self.tracer.regions):
                 self.count_items([now for now, before in region.contents.found if not _same_items(now, before)])

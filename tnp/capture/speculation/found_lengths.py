@@ -120,6 +120,7 @@ class FoundLengths:
             return
         part = terms[0][0]
         if self._maker(part) is None:
+            n.low, n.bound = intervals.bounds(n)
             n.form = None
             part.form = intervals.Linear({n.name: (n, 1)}, -form.constant)
 

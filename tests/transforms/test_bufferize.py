@@ -42,3 +42,26 @@ def test_lists_that_loops_extend_are_not_copied():
     assert jitted(x, begins, begins + begins % 3) == f(x, begins, begins + begins % 3)
     loop = str(tnp.last_traces(jitted)[-1]).partition("for i")[2]
     assert loop and "np.array(" not in loop and "[...] =" not in loop
+
+
+def test_a_copy_is_not_copied_before_it_is_written_to():
+    """``a.copy()`` and ``np.array(a)`` may not be views, though other results of these functions may."""
+
+    def method(a, b):
+        c = a.copy()
+        c[0] = b
+        return c
+
+    def function(a, b):
+        c = np.array(a)
+        c[:, 0] = b
+        return c
+
+    a, b = np.arange(9.0).reshape(3, 3), np.ones(3)
+    for f in (method, function):
+        jitted = tnp.jit(f)
+        before = a.copy()
+        assert_same(jitted(a, b), f(a, b))
+        assert_same(a, before)
+        text = str(tnp.last_traces(jitted)[-1])
+        assert text.count(".copy(") + text.count("np.array(") == 1, text

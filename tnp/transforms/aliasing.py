@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import prims, sizes, symbols
 from tnp.core.prims.control_flow import stored
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, leaves_of
 from tnp.core.trace import Trace
 from tnp.transforms.bridge import kind_of
 from tnp.transforms.claim import Update
@@ -18,12 +19,22 @@ __all__ = ["c_ordered", "makes_scalar", "may_repeat", "may_view"]
 
 
 def may_view(b: BoundSymbol) -> bool:
-    """Whether a result may look at an argument's memory. A subscript with arrays of indices copies."""
+    """Whether a result may look at an argument's memory. A subscript with arrays of indices copies, and so does what ends with a copy, such as
+    ``np.array(a)``."""
     if OpTags.VIEW not in b.sym.tags:
+        return False
+    if b.subsymbols and all(_is_copied(p, b.subsymbols) for p in b.flat_outputs):
         return False
     if OpTags.SUBSCRIPT in b.sym.tags and b.subsymbols:
         return any(s.has_tag_inside(OpTags.VIEW) for s in b.subsymbols)
     return True
+
+
+def _is_copied(result: Proxy, parts: Sequence[BoundSymbol]) -> bool:
+    """Whether the last of some operations that gives ``result`` copies."""
+    leaves = [leaf for part in parts for leaf in leaves_of(part)]
+    made = next((leaf for leaf in reversed(leaves) if any(p.name == result.name for p in leaf.flat_outputs)), None)
+    return made is not None and made.sym is prims.clone
 
 
 def makes_scalar(b: BoundSymbol, trace: Trace) -> bool:

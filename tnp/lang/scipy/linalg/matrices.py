@@ -45,7 +45,7 @@ def _picked(values: TensorProxy, rows: Any, columns: Any, start: int, row_step: 
         clang.expand_dims(clang.mul(j, column_step), (0,)),
     )
     flat = prims.gather(values, clang.reshape(at, (rows * columns,)), 0)
-    return clang.reshape(flat, (rows, columns))
+    return prims.clone(clang.reshape(flat, (rows, columns)))
 
 
 @scipysymbol("linalg.toeplitz")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.errstate import set_errors
+from tnp.capture.libraries.numpy.quadrature import integral
 from tnp.capture.libraries.numpy.root_finders import root_of
 from tnp.capture.libraries.numpy.window_functions import filtered
 
@@ -18,5 +19,8 @@ def called_here(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call of a Python function, ``NotImplemented`` if it is none of these."""
     if f is np.seterr:
         return set_errors(*args, **kwargs)
-    found = root_of(f, args, kwargs)
-    return filtered(f, args, kwargs) if found is NotImplemented else found
+    for made in (root_of, integral, filtered):
+        found = made(f, args, kwargs)
+        if found is not NotImplemented:
+            return found
+    return NotImplemented

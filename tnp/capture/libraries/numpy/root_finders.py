@@ -5,21 +5,21 @@ They are written here as SciPy's code is, step by step, so that the roots are th
 
 from __future__ import annotations
 
-import functools
-import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tnp.capture import active
-from tnp.capture.rewrite.code_origin import is_followed
-from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import dtypes, prims
-from tnp.core.errors import NeedsEager
-from tnp.core.prims.control_flow import START_OVER
+from tnp.capture.libraries.numpy.user_functions import (
+    arguments_of,
+    as_numbers,
+    found_by_loop,
+    is_number,
+    is_option,
+    may_loop,
+    single,
+)
 
 __all__ = ["root_of"]
 
@@ -95,7 +95,7 @@ def _secant(f: Any, x0: Any, args: Any, tol: float, rtol: float, maxiter: int) -
     p0 = x0 * 1.0
     p1 = x0 * (1 + 1e-4)
     p1 = p1 + (1e-4 if p1 >= 0 else -1e-4)
-    q0, q1 = float(_single(f(p0, *args))), float(_single(f(p1, *args)))
+    q0, q1 = float(single(f(p0, *args))), float(single(f(p1, *args)))
     if abs(q1) < abs(q0):
         p0, p1, q0, q1 = p1, p0, q1, q0
     p = p1
@@ -115,7 +115,7 @@ def _secant(f: Any, x0: Any, args: Any, tol: float, rtol: float, maxiter: int) -
             if goes_on:
                 p0, q0 = p1, q1
                 p1 = p
-                q1 = float(_single(f(p1, *args)))
+                q1 = float(single(f(p1, *args)))
     return p, not (is_wrong or goes_on)
 
 
@@ -125,11 +125,11 @@ def _newton(f: Any, x0: Any, args: Any, tol: float, rtol: float, maxiter: int, f
     steps = 0
     while goes_on and steps < maxiter:
         steps = steps + 1
-        value = float(_single(f(p, *args)))
+        value = float(single(f(p, *args)))
         if value == 0:
             goes_on = False
         else:
-            slope = float(_single(fprime(p, *args)))
+            slope = float(single(fprime(p, *args)))
             if slope == 0:
                 is_wrong, goes_on = True, False
             else:
@@ -139,17 +139,10 @@ def _newton(f: Any, x0: Any, args: Any, tol: float, rtol: float, maxiter: int, f
     return p, not (is_wrong or goes_on)
 
 
-def _single(x: Any) -> Any:
-    """The value of a function, if it is one number; NumPy's arrays of one element would make arrays of the roots."""
-    if isinstance(x, (TracedArray, np.ndarray)) and tuple(x.shape):
-        raise NeedsEager("a function whose root is looked for gives an array")
-    return x
-
-
 def _between(f: Any, a: Any, b: Any, args: Any, xtol: Any, rtol: Any, maxiter: Any, full_output: Any, disp: Any) -> Any:
     """What :func:`root_of` needs to know of a call of ``brentq`` or ``bisect``: the functions, the numbers, the other arguments, and the
     options; ``None`` if it is called another way than is written here."""
-    is_plain = full_output is False and disp is True and all(map(_is_option, (xtol, rtol)))
+    is_plain = full_output is False and disp is True and all(map(is_option, (xtol, rtol)))
     if not is_plain or xtol <= 0 or rtol < _LEAST_RTOL:
         return None
     return (f,), (a, b), args, (float(xtol), float(rtol), maxiter)
@@ -159,7 +152,7 @@ def _from(
     func: Any, x0: Any, fprime: Any, args: Any, tol: Any, maxiter: Any, fprime2: Any, x1: Any, rtol: Any, full_output: Any, disp: Any,
 ) -> Any:  # fmt: skip
     """:func:`_between`, of ``newton``."""
-    is_plain = full_output is False and disp is True and all(map(_is_option, (tol, rtol)))
+    is_plain = full_output is False and disp is True and all(map(is_option, (tol, rtol)))
     if not is_plain or fprime2 is not None or x1 is not None or tol <= 0 or type(maxiter) is not int or maxiter < 1:
         return None
     functions = (func,) if fprime is None else (func, fprime)
@@ -173,11 +166,6 @@ _FINDERS: dict[str, tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]] =
 }
 
 
-@functools.cache
-def _signature(f: Any) -> inspect.Signature:
-    return inspect.signature(f)
-
-
 def root_of(finder: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The root that one of SciPy's functions finds; ``NotImplemented`` if it is called another way than is written here.
 
@@ -185,64 +173,12 @@ def root_of(finder: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if type(finder) is not types.FunctionType or finder.__module__ != _MODULE or finder.__name__ not in _FINDERS:
         return NotImplemented
     understood, ways = _FINDERS[finder.__name__]
-    try:
-        bound = _signature(finder).bind(*args, **kwargs)
-    except TypeError:
-        return NotImplemented
-    bound.apply_defaults()
-    found = understood(*bound.arguments.values())
+    given = arguments_of(finder, args, kwargs)
+    found = None if given is None else understood(*given.values())
     if found is None or type(found[3][-1]) is not int:
         return NotImplemented
     (f, *others), numbers, more, options = found
     more = more if type(more) is tuple else (more,)
-    tracer = active.current()
-    if not (all(map(_is_number, numbers)) and _are_users((f, *others)) and _may_vary((f, *others), (*numbers, *more))):
+    if not (all(map(is_number, numbers)) and may_loop((f, *others), (*numbers, *more))):
         return NotImplemented
-    if not tracer.may_start_over() or tracer.differentiating:
-        return NotImplemented
-    from tnp.capture.tracing.hooks import rewritten
-
-    # Numbers of the caller's would be known in the trace, as guards, so that it would be for their values.
-    numbers = tuple(tracer.numpy_function(np.full, ((), x, np.float64), {}) for x in numbers)
-    specializer = tracer.specializer
-    evaluator, specializer.evaluator = specializer.evaluator, None  # the loop is for any values
-    try:
-        way: Any = rewritten(ways[len(others)])  # type: ignore[arg-type]  # ``rewritten`` asks for a FunctionType, and the table has Callables
-        root, is_found = way(f, *numbers, more, *options, *others)
-    finally:
-        specializer.evaluator = evaluator
-    if is_found is not True:
-        tracer.expects_no_error()
-        tracer.call(prims.assert_, (is_found, START_OVER), {})
-    return root
-
-
-def _is_option(x: Any) -> bool:
-    return type(x) in (int, float, np.float64)
-
-
-def _is_number(x: Any) -> bool:
-    """Whether ``x`` is a real number of 64 bits."""
-    if type(x) is TracedArray:
-        return not x.shape and x._element_type in (dtypes.float64, dtypes.int64)
-    return _is_option(x) or (type(x) is TracedNumber and x.proxy.python_type in (int, float))
-
-
-def _are_users(functions: Sequence[Any]) -> bool:
-    """Whether functions are the program's."""
-    return all(is_followed(getattr(_innermost(f), "__func__", _innermost(f))) for f in functions)
-
-
-def _may_vary(functions: Sequence[Any], given: tuple[Any, ...]) -> bool:
-    """Whether functions may give something else in each call of the program: otherwise the root is a constant of it."""
-    held = [x for f in functions if type(f) is functools.partial for x in (*f.args, *f.keywords.values())]
-    inner = list(map(_innermost, functions))
-    return is_traced((*given, *held)) or any(
-        type(f) is types.MethodType or getattr(f, "__closure__", None) for f in inner
-    )
-
-
-def _innermost(f: Any) -> Any:
-    while type(f) is functools.partial:
-        f = f.func
-    return f
+    return found_by_loop(ways[len(others)], (f, *as_numbers(numbers), more, *options, *others))

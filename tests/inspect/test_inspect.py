@@ -415,7 +415,7 @@ def test_tables_have_100_columns_and_iterations():
                 kind="stable",
             )
         s = 0.0
-        for i in range(n + 2):
+        for i in range(n):
             s += x[i] * x[i]
         return x, s
 
@@ -425,8 +425,8 @@ def test_tables_have_100_columns_and_iterations():
     loop = next(row for row in found.rows if row.statement.startswith("for "))
     assert loop.iterations == 4 * found.calls and "# 4 iterations" in text
     native = [row for row in found.rows if row.iterations and row is not loop]
-    assert len(native) == 1 and native[0].iterations in (5 * found.calls, 6 * found.calls)
-    assert re.match(r"llvm_fusion\d: a loop of [56] iterations of ", native[0].described(found.calls))
+    assert len(native) == 1 and native[0].iterations in (3 * found.calls, 4 * found.calls)
+    assert re.match(r"llvm_fusion\d: a loop of [34] iterations of ", native[0].described(found.calls))
     html_text = found._repr_html_()
     assert html_text.count("<tr>") == len(found.rows) + 2 and "np.sort" in html_text
 

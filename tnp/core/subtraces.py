@@ -97,8 +97,8 @@ def bodies_of(bsym: BoundSymbol) -> list[Body]:
 
 def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
     """The carried values of a loop or a branch, and what each is before."""
-    inits = b.args[b.args.index(bodies_of(b)[-1]) + 1 :]
-    return list(zip(b.output, inits))
+    bodies = bodies_of(b)
+    return list(zip(b.output, b.args[b.args.index(bodies[-1]) + 1 :])) if bodies else []
 
 
 def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:

@@ -223,8 +223,8 @@ def _statement(b: BoundSymbol, row: Row | None, times: _Times | None, width: int
         executor = f"{shown.executor}: " if shown.executor else ""
         behind = f"{f'  {where}' if where else ''}{took}"
         return [f"{executor}{cut(shown.text, max(width - len(executor) - len(behind), SHORTEST))}{behind}"]
-    has_loops = any(map(is_control_flow, b.subsymbols))
-    count = len(operations_in(b)) if has_loops else len(b.subsymbols)
+    has_loops = any(bodies_of(part) for s in b.subsymbols for part in (s, *s.subsymbols))
+    count = len(operations_in(b)) if any(map(is_control_flow, b.subsymbols)) else len(b.subsymbols)
     loop = " in a loop" if has_loops else ""
     lines = [f"{b.sym.name}: {_count(count, 'operation')}{loop}{f', {where}' if where else ''}{took}"]
     for place, source, names in by_line(b):

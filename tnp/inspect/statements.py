@@ -92,10 +92,10 @@ def operations_in(b: BoundSymbol) -> list[BoundSymbol]:
 
 def _operations(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
     for b in bsyms:
-        if is_control_flow(b):
+        if bodies_of(b):
             for body in bodies_of(b):
                 yield from _operations(body.bound_symbols)
-        elif is_fusion(b):
+        elif is_fusion(b) or is_control_flow(b):
             yield from _operations(b.subsymbols)
         elif OpTags.PROGRAM not in b.sym.tags and b.sym is not prims.copy_:
             yield b
@@ -155,7 +155,8 @@ def bounds_of(b: BoundSymbol) -> tuple[Any, ...] | None:
     if b.sym is prims.for_loop:
         return tuple(b.args[:3])
     if is_fusion(b):
-        loops = [s for s in b.subsymbols if s.sym is prims.for_loop]
+        inside = [part for s in b.subsymbols for part in ((s,) if bodies_of(s) else s.subsymbols)]
+        loops = [s for s in inside if s.sym is prims.for_loop]
         known = {p.name for p in b.flat_inputs}
         if len(loops) == 1 and all(not isinstance(x, Proxy) or x.name in known for x in loops[0].args[:3]):
             return tuple(loops[0].args[:3])

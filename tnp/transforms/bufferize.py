@@ -112,7 +112,7 @@ class Pass:
         #: the last operation at which the call may start over: before it, nothing of the caller's is written
         restarts = [i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)]
         if not is_body:  # what a loop or a branch carries is the program's, if the call may start over there
-            restarts += [i for i, b in enumerate(self.bsyms) if starts_over(b)]
+            restarts += [i for i, b in enumerate(self.bsyms) if any(map(starts_over, leaves_of(b)))]
         if trace.writes_last:
             restarts += [i for i, b in enumerate(self.bsyms) if may_raise(b)]
         self.last_restart = max(restarts, default=-1)

@@ -17,7 +17,7 @@ from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
 from tnp.core.metadata import Metadata
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import is_control_flow, map_bodies
+from tnp.core.subtraces import bodies_of, is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.runtime import logs
@@ -254,6 +254,10 @@ class _Claims:
                 _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return
+        if not bodies_of(bsym):
+            for sub in bsym.subsymbols:
+                self.take(sub, executors)
+            return
         # No executor takes it whole: what is in it is claimed as any program is.
         inside = lambda body: through(lambda t: claim(t, executors, self.outer), body, self.new)  # noqa: E731
         self.new.bound_symbols.append(map_bodies(inside, bsym))

@@ -276,6 +276,7 @@ def _unfused(
     updates: Mapping[int, int],
 ) -> Any:  # fmt: skip
     """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
+    group = [part for b in group for part in (b.subsymbols if is_control_flow(b) and not bodies_of(b) else (b,))]
     alone = Trace.like(trace)
     alone.value_guards, alone.row_major = {}, set()
     USER_KIND.put(alone, "numpy")

@@ -23,6 +23,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.symbols import Undecided
+from tnp.core.trace import Trace
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import (
     indexing,  # noqa: F401 — it registers rules
@@ -72,6 +73,8 @@ class LLVMExecutor(FusionExecutor):
         return LLVMExecutor(self.name, version=self.version, options=options, fast=self.fast)
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
+        if bsym.sym is program.BLOCK:
+            return True  # it was made for this executor, of what it takes
         if is_control_flow(bsym):
             return is_available() and program.takes(bsym, self.everything, self.fast)
         if OpTags.BETTER_OPENED in bsym.sym.tags and any(p.sym is prims.matmul for p in _prims(bsym)):
@@ -82,6 +85,16 @@ class LLVMExecutor(FusionExecutor):
         if not is_available() or not takes(bsym):
             return False
         return not _sums_long_windows(bsym) and not has_other_signs(bsym, _prims(bsym))
+
+    def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
+        if not is_available():
+            return trace
+        before = list(executors)[: list(executors).index(self)]
+
+        def is_anothers(bsym: BoundSymbol) -> bool:
+            return any(e.can_fuse(bsym) if e.is_fusing else e.implementation_of(bsym.sym) is not None for e in before)
+
+        return program.with_blocks(trace, lambda b: program.takes(b, self.everything, self.fast), is_anothers)
 
     def needs_known_sizes(self, bsym: BoundSymbol) -> bool:
         if not is_control_flow(bsym):

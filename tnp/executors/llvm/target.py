@@ -28,6 +28,12 @@ SORTED_ELEMENTS = 2048
 FEW_ELEMENTS = 16
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LOOP_ELEMENTS = 32 * 1024
+#: arrays of more elements are left out of blocks: kernels take them
+BLOCK_ELEMENTS = 256
+#: ns that Python takes for arithmetic on numbers, that a call of native code or of NumPy takes, and an operand of native code
+PYTHON_NS, CALL_NS, OPERAND_NS = 30, 150, 12
+#: what a block without loops and arrays must take in Python, as it takes longer to compile
+BLOCK_NS = 1000
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
 #: the same of a value that one statement reads at neighbours; so much more a division or a root of vectors in the cache costs there

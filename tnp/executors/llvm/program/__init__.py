@@ -7,11 +7,12 @@ lengths.
 :mod:`ir` defines the IR, and :mod:`lowering` makes it: names, checks, loops and memory. :mod:`rules` is the table of
 operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`equations`, :mod:`updates` and
 :mod:`flow` fill.
-:mod:`parallel` and :mod:`interrupts` decide what loops do besides. :mod:`instructions`, :mod:`emitter` and
+:mod:`blocks` puts straight-line code and loops together. :mod:`parallel` and :mod:`interrupts` decide what loops do besides. :mod:`instructions`, :mod:`emitter` and
 :mod:`functions` write LLVM IR. :mod:`region` is the interface to the executor.
 """
 
+from tnp.executors.llvm.program.blocks import BLOCK, with_blocks
 from tnp.executors.llvm.program.lengths import with_symbols
 from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, takes
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes", "with_symbols"]
+__all__ = ["BLOCK", "AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes", "with_blocks", "with_symbols"]

@@ -516,6 +516,13 @@ def _cond(p: Program, b: BoundSymbol) -> None:
         p.scopes[-1].update(v.values())
 
 
+@step("block")
+def _block(p: Program, b: BoundSymbol) -> None:
+    with p.body(Body((), b.subsymbols, b.output), {}, repeats=False) as results:
+        made = dict(zip((x.name for x in b.output), results))
+    p.scopes[-1].update(made)
+
+
 @step("assert_")
 def _assert(p: Program, b: BoundSymbol) -> None:
     ok, *message = b.args

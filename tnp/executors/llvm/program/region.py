@@ -39,17 +39,20 @@ from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, 
 from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "hands_on", "has_room", "is_sized", "takes"]
 
 
 def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
-    bsym = with_symbols_inside(bsym)
+    known = _recent.get(_key_of(bsym))
+    if known is not None and known.asked is bsym:
+        return True
+    asked, bsym = bsym, with_symbols_inside(bsym)
     inputs = list({p.name: p for p in bsym.flat_inputs}.values())
     outputs = list(bsym.flat_outputs)
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
-    if bsym.sym is prims.cond and _hands_on(bsym):
+    if bsym.sym is prims.cond and hands_on(bsym):
         return False
     try:
         roots = roots_of(inputs)
@@ -62,13 +65,13 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
     # A kernel would copy the whole of what is read and written, instead of some rows.
     taken = everything or written.program.copies_rows or _pays(bsym)
     if taken:
-        _recent[id(bodies_of(bsym)[-1])] = written
+        _recent[_key_of(bsym)] = written._replace(asked=asked)
         if len(_recent) > RECENT:
             _recent.pop(next(iter(_recent)), None)
     return taken
 
 
-def _hands_on(bsym: BoundSymbol) -> bool:
+def hands_on(bsym: BoundSymbol) -> bool:
     """Whether a branch gives an array that it has not made: the program goes on with that one, not with a copy."""
     for body in bodies_of(bsym):
         own = {p.name for b in body.bound_symbols if OpTags.VIEW not in b.sym.tags for p in b.flat_outputs}
@@ -121,6 +124,8 @@ def _pays(bsym: BoundSymbol) -> bool:
     """Whether a loop has operations that are small enough for Python to matter."""
     # An array that becomes shorter from iteration to iteration begins with as many elements as it has.
     largest = max((_elements(init) for p, init in carried_with_inits(bsym) if not is_sized(p)), default=0)
+    if not bodies_of(bsym):
+        return all(map(_pays, filter(is_control_flow, bsym.subsymbols)))  # its other operations are on small arrays
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
@@ -184,13 +189,13 @@ class ProgramRegion(NativeRegion):
     def describe(self) -> list[str]:
         """What it is, and why not native, where it is not."""
         loops = f", {self.parallel_loops} loops in it run in parallel" if self.parallel_loops else ""
-        return [f"the whole {self.bsym.sym.name} is native{loops}", *super().describe()]
+        return [*(f"{line}{loops}" for line in _native(self.bsym)), *super().describe()]
 
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         """See :meth:`NativeRegion.make`."""
         region = self.region
         args = self.bsym, region.inputs, region.outputs, self.updates, key
-        known = _recent.pop(id(bodies_of(self.bsym)[-1]), None)
+        known = _recent.pop(_key_of(self.bsym), None)
         try:
             if known is None or self.failures or known.describes != _description(*args, self.fast):
                 known = _write(ENTRY, *args, fast=self.fast, failures=self.failures)
@@ -245,7 +250,7 @@ class AnySizeProgram(AnySizeRegion):
         updates = _updates(self.bsym, region.inputs, region.outputs)
         roots = roots_of(region.inputs)
         args = self.bsym, region.inputs, region.outputs, updates, []
-        known = _recent.pop(id(bodies_of(self.bsym)[-1]), None)
+        known = _recent.pop(_key_of(self.bsym), None)
         if known is None or known.describes != _description(*args, fast):
             known = _write(ENTRY, *args, fast=fast, roots=roots)
         self.failures = known.program.failures
@@ -258,10 +263,20 @@ class AnySizeProgram(AnySizeRegion):
         super().__init__(name, region, updates, f"{text}\n\n{of_sizes}\n")
 
     def describe(self) -> list[str]:
-        return [f"the whole {self.bsym.sym.name} is native, for any size"]
+        return [f"{line}, for any size" for line in _native(self.bsym)]
 
     def error(self, record: int) -> BaseException:
         return _error(self.failures, record)
+
+
+def _native(bsym: BoundSymbol) -> list[str]:
+    """What is native, in lines of text: a loop or a branch, or those of a block with what stands around them."""
+    if bodies_of(bsym):
+        return [f"the whole {bsym.sym.name} is native"]
+    inside = [b for b in bsym.subsymbols if is_control_flow(b)]
+    return [f"the whole {b.sym.name} is native, with the operations around it" for b in inside] or [
+        "they are one block"
+    ]
 
 
 def _error(failures: Sequence[tuple[Failure, int]], record: int) -> BaseException:
@@ -278,6 +293,8 @@ class _Written(NamedTuple):
     describes: Any
     #: keeps bodies, which the description names by ``id``
     bsym: BoundSymbol
+    #: what :func:`takes` was asked about
+    asked: BoundSymbol | None = None
 
 
 #: what was written to know whether a loop can be compiled, by the ``id`` of its body, until it is compiled
@@ -285,6 +302,11 @@ _recent: dict[int, _Written] = {}
 RECENT = 8
 #: the name of the function in modules that are written before they have one
 PLACEHOLDER = "tnp.program"
+
+
+def _key_of(bsym: BoundSymbol) -> int:
+    bodies = bodies_of(bsym)
+    return id(bodies[-1]) if bodies else id(bsym.subsymbols)
 
 
 def _description(
@@ -330,7 +352,8 @@ def _module(
                 p.written.append(made)
         slots = {x.name: [_slot(p, next(numbers)) for _ in range(1 + len(_counted(x)))] for x in fresh}
     p.leaving = {x.name for x in fresh}
-    p.starts_over = any(map(starts_over, with_parts(bsym)))
+    # An assertion of a block may be one that chooses a program for the call, and another error not.
+    p.starts_over = bool(bodies_of(bsym)) and any(map(starts_over, with_parts(bsym)))
     for x in fresh:
         if isinstance(x, TensorProxy) and x.shape and is_sized(x):
             p.places[x.name] = _contiguous(p, x, slots[x.name][0])

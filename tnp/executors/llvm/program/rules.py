@@ -25,7 +25,7 @@ def step(*names: str) -> Callable[[Any], Any]:
 
     def decorate(f: Any) -> Any:
         for name in names:
-            assert name == "update" or name in prims.registry
+            assert name in ("update", "block") or name in prims.registry
             RULES[name] = f
         return f
 

@@ -31,6 +31,8 @@ __all__ = ["OWN_TRACE", "Provenance", "Trace", "check_length", "current_trace", 
 OWN_TRACE = "__tnp_trace__"
 #: a trace shows how long it is each time that it has so many names more
 LOOK_EVERY = 500
+#: names of attempts that were undone, at most, that count for nothing: each takes time
+MOST_UNDONE = 100_000
 
 
 class Provenance:
@@ -48,8 +50,8 @@ class Provenance:
 
 
 def check_length(trace: Trace, count: int) -> None:
-    """Raises :class:`NeedsEager` if so many names are too many for a trace."""
-    if count > trace.most_names:
+    """Raises :class:`NeedsEager` if so many names are too many for a trace. Some may be of attempts that were undone."""
+    if count - min(trace.undone_names, MOST_UNDONE) > trace.most_names:
         raise NeedsEager(f"it is more than {trace.most_names:,} operations long when it is written out")
 
 
@@ -94,6 +96,8 @@ class Trace:
         self.metadata: dict[Metadata[Any], Any] = {}
         #: how many names may be made before :class:`NeedsEager` is raised
         self.most_names = sys.maxsize
+        #: names of operations that were recorded on trial, and taken away again
+        self.undone_names = 0
         #: from how many names on that is looked at, and progress shown
         self._look_at = LOOK_EVERY
         self._names: set[str] = set()
@@ -149,7 +153,7 @@ class Trace:
         if len(self._names) > self._look_at:
             check_length(self, len(self._names))
             logs.progress(f"{len(self._names):,} values")
-            self._look_at = min(len(self._names) + LOOK_EVERY, self.most_names)
+            self._look_at = len(self._names) + LOOK_EVERY
         return name
 
     @property

@@ -159,7 +159,7 @@ class CountedList(ListStandIn):
             self._base = len(items)
         more, self._planned = uses[self._planned :], len(uses)
         is_same = bool(before) and all(p.kinds == q.kinds for p, q in zip(parts, before))
-        if is_same and all(any(type(n) is int and n == 0 for n in use.times) for use in more):
+        if is_same and all(use.appends_nothing for use in more):
             return
         room, self.may_overflow = room_for(uses, max(p.width for p in parts), self._base)
         if type(room) is int and type(self.capacity) is int and not any(r.is_loop for r in active.current().regions):
@@ -304,13 +304,13 @@ class CountedList(ListStandIn):
 
     def _use(self, use: ListUse, *stored: Any) -> None:
         """Notes what appends or stores an item, or changes one. Raises :class:`Retrace` in a loop or a branch if there is no room for it."""
-        tracer = active.current()
-        tracer.list_uses.append(use)
+        (tracer := active.current()).list_uses.append(use)
         uses = [u for u in tracer.list_uses if u.list is self]
         if stored and not self.is_counted:
             self._example, self._kind = stored[0], kind_of_item(stored[0])
         parts = self._taking(stored[0], self.parts) if stored else self.parts
-        if len(uses) > self._planned or any(p is not q for p, q in zip(parts, self.parts)):
+        is_same = self.is_counted and all(p is q for p, q in zip(parts, self.parts))
+        if not is_same or (len(uses) > self._planned and not use.appends_nothing):
             self._wanted = parts
             region = next((r for r in tracer.regions if r.serial > self.serial), None)
             if region is not None:

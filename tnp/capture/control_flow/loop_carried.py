@@ -9,6 +9,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import Iterations
+from tnp.capture.control_flow.maybe_unbound import nothing_like
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import Failure, is_same_array
@@ -41,6 +42,7 @@ __all__ = [
     "proxy_of",
     "settle_counters",
     "settled",
+    "stand_in",
     "tell_apart",
 ]
 
@@ -295,3 +297,11 @@ def is_bound(name: str) -> str:
 def is_scalar(name: str) -> str:
     """Under what the flag of a variable stands that is a number or a scalar."""
     return f"{name} is a scalar"
+
+
+def stand_in(like: Any) -> Any:
+    """A value for a variable that is bound before it is read: like a proxy or a number, or a number of the kinds ``like``."""
+    if type(like) is tuple:
+        return like[1]()
+    made = nothing_like(like)
+    return output_handle(made, None) if isinstance(made, Proxy) else made

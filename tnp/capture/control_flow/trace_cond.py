@@ -31,7 +31,7 @@ from tnp.capture.speculation.trials import (
 from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.optional_values import TracedOptional, settled_if_known
 from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
-from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
+from tnp.capture.tracing.scalar_kind import TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, symbols
@@ -41,6 +41,11 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
 
 __all__ = ["Branch"]
+
+
+def _nothing_like(p: Any) -> Any:
+    """What can stand where a value is of no account: :func:`nothing_like`, also of the two parts of a number or a scalar."""
+    return tuple(map(nothing_like, p)) if type(p) is tuple else nothing_like(p)
 
 
 class Branch(Trial):
@@ -59,8 +64,6 @@ class Branch(Trial):
         self.raising: Any = None
         #: of each side, what variables are bound to at its end
         self.ends: list[dict[str, tuple[Any, Any]]] = []
-        #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
-        self.mixed: dict[str, Kinds] = {}
         self.containers = Containers(self.variables, self.names, place_of(then or orelse or rest))
 
     def join(self, test: Any) -> tuple[Any] | None:
@@ -80,7 +83,7 @@ class Branch(Trial):
                 self.containers.leave()
                 return code
             except Failure:
-                if known == (len(self.mixed), len(self.containers)):
+                if known == (len(self.mixed), len(self.containers)) and not self.forgets():
                     raise
 
     def _run(self, side: Any) -> Any:
@@ -126,7 +129,7 @@ class Branch(Trial):
         regions = [region, Region(self.tracer, self.variables)]
         for at, (side, r) in enumerate(zip(self.sides, regions)):
             if at:
-                r.serial, r.assigned, r.written = region.serial, region.assigned, region.written
+                r.serial, r.assigned, r.found, r.met = region.serial, region.assigned, region.found, region.met
                 r.missed, r.collects = region.missed, True
             r.open()
             try:
@@ -152,7 +155,7 @@ class Branch(Trial):
             scopes.append(r.close())
             r.restore_variables()
         self.ends = ends
-        merged, renewed = {}, []
+        merged, renewed, failures = {}, [], []
         for n in self.names:
             if raw[0][n] is raw[1][n]:
                 self.variables[n] = raw[0][n]
@@ -160,8 +163,14 @@ class Branch(Trial):
                 if not (ends[0][n][0] and ends[1][n][0]):
                     raise Failure(f"{n} is an array to which something was appended")
                 renewed.append(n)
-            elif (one := self._merge(n, ends[0][n], ends[1][n], region)) is not None:
-                merged[n] = one
+            else:
+                try:
+                    if (one := self._merge(n, ends[0][n], ends[1][n], region)) is not None:
+                        merged[n] = one
+                except Failure as failure:  # others may be found to differ, too, in the same attempt
+                    failures.append(failure)
+        if failures:
+            raise failures[0]
         code, pairs = self._join_codes(codes[0], codes[1], region)
         written = [k for k in proxies if any(k in s for s in stores)]
         unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
@@ -259,10 +268,10 @@ class Branch(Trial):
         """As :meth:`_merge`, of a variable that is ``nothing`` on one side, or may be: not bound, or ``None``."""
         ((x, is_x), p), ((y, is_y), q) = (split(a[0], nothing), a[1]), (split(b[0], nothing), b[1])
         if x is UNBOUND:
-            x, p = y, nothing_like(q)
+            x, p = y, _nothing_like(q)
         elif y is UNBOUND:
-            y, q = x, nothing_like(p)
-        if p is None or q is None or name in self.mixed:
+            y, q = x, _nothing_like(p)
+        if (p is None or q is None) and not (nothing is UNBOUND and TracedEither in (type(x), type(y))):
             raise Failure(
                 f"{name} is {'bound on one side only' if nothing is UNBOUND else 'of another kind on either side'}"
             )

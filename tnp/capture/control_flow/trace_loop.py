@@ -22,7 +22,6 @@ from tnp.capture.control_flow.loop_carried import (
     is_bound,
     is_callers,
     is_scalar,
-    name_of,
     output_handle,
     own_sizes,
     parts_of,
@@ -30,9 +29,11 @@ from tnp.capture.control_flow.loop_carried import (
     proxy_of,
     settle_counters,
     settled,
+    stand_in,
     tell_apart,
 )
-from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
+from tnp.capture.control_flow.maybe_unbound import TracedMaybe, split
+from tnp.capture.control_flow.unsettled_variables import UnsettledVariables
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace
 from tnp.capture.speculation.trials import (
@@ -41,7 +42,6 @@ from tnp.capture.speculation.trials import (
     CONTINUE,
     BufferRotation,
     Failure,
-    Trial,
     grown_lists,
     is_same_array,
     is_unknown,
@@ -49,7 +49,7 @@ from tnp.capture.speculation.trials import (
 )
 from tnp.capture.tracing.optional_values import TracedOptional
 from tnp.capture.tracing.output_aliasing import mark_shared, may_share
-from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
+from tnp.capture.tracing.scalar_kind import TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims
 from tnp.core.errors import NeedsEager
@@ -61,7 +61,7 @@ from tnp.core.symbol import BoundSymbol
 __all__ = ["Loop"]
 
 
-class Loop(Trial):
+class Loop(UnsettledVariables):
     """A ``for`` loop over ``iterations``, or a ``while`` loop on ``test``, tried as one operation.
 
     ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
@@ -84,12 +84,6 @@ class Loop(Trial):
         self.lifts = lifts
         #: whether it is to be rolled only if its condition holds whatever it computes, and whether that does
         self.forever, self.is_endless = forever, False
-        #: the variables that are a number or a scalar, and the kinds
-        self.mixed: dict[str, Kinds] = {}
-        #: the variables that may be unbound, and of each a proxy of what it is bound to
-        self.maybe: dict[str, Any] = {}
-        #: those of them that are bound to ``None`` instead
-        self.optional: set[str] = set()
         #: those that it binds to arrays with more rows each time
         self.grown = GrownVariables(self.tracer.growing)
         #: those that it binds to containers
@@ -155,61 +149,11 @@ class Loop(Trial):
                 if self.bound is not None and self.most is None:
                     self.most = self.bound.most()
                     self.lists.clear()  # there is room for so many
-                if before == self._findings() and not self._may_assume():
+                if before == self._findings() and not self._may_assume() and not self.forgets():
                     self.grown.undo(self.variables)
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
-
-    def _carry_either(
-        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
-    ) -> None:
-        """Carries a variable that is a number or a scalar: its value, and whether it is a scalar."""
-        kinds = self.mixed[name]
-        begin = either(value, kinds)
-        if begin is None:
-            raise Failure(f"{name} begins as another kind of number")
-        inits[name], inits[is_scalar(name)] = parts_of(begin)
-        init = inits[name]
-        carried[name] = TensorProxy(self.trace.make_name(name_of(name)), like=init, lang=init.lang, scalar=True)
-        carried[is_scalar(name)] = NumberProxy(self.trace.make_name("n"), bool)
-        entries[name] = either_of((carried[name], carried[is_scalar(name)]), kinds)
-
-    def _carry_maybe(
-        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
-    ) -> None:
-        """Carries a variable that may be unbound: what it is bound to, and whether it is."""
-        held, there = split(value, self._nothing(name))
-        if held is UNBOUND:
-            nothing = nothing_like(self.maybe[name])
-            held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
-        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=(), size=self.sizes.size)
-        if made is None or name in self.mixed:
-            raise Failure(f"{name} may be unbound")
-        inits[name], carried[name], entries[name] = made
-        inits[is_bound(name)], carried[is_bound(name)] = there, NumberProxy(self.trace.make_name("n"), bool)
-
-    def _nothing(self, name: str) -> Any:
-        """What a variable that may be nothing is bound to then."""
-        return None if name in self.optional else UNBOUND
-
-    def _maybe(self, name: str, handle: Any, flag: Any) -> Any:
-        return (TracedOptional if name in self.optional else TracedMaybe)(handle, TracedNumber(flag))
-
-    def _may_be_nothing(self, name: str, value: Any) -> bool:
-        if type(value) is TracedMaybe:
-            self.maybe.setdefault(name, proxy_of(value.value))
-        elif type(value) is TracedOptional and name not in self.maybe:
-            self._may_be_none(name, proxy_of(value.value))
-        return name in self.maybe
-
-    def _may_be_none(self, name: str, like: Any) -> None:
-        """Notes that a variable is ``None`` or something like a proxy, in an iteration."""
-        varying = self.tracer.inputs.prologue.varying
-        if name not in self.mixed and nothing_like(like) is not None and not varying.knows_none:
-            varying.has_optionals = True
-            self.optional.add(name)
-            self.maybe[name] = like
 
     def _find_bound(self, region: Region, tested: Any, condition: Any, carried: Any, inits: Any) -> None:
         """Finds out how often it runs at most. Raises :class:`Failure` where there is to be room for as much as it appends then."""
@@ -236,6 +180,7 @@ class Loop(Trial):
             len(self.owned),
             len(self.mixed),
             len(self.maybe),
+            len(self.bound_first),
             len(self.counting),
             len(self.grown),
             len(self.joint),
@@ -263,6 +208,8 @@ class Loop(Trial):
             if self._may_be_nothing(name, value):
                 self._carry_maybe(name, value, inits, carried, entries)
                 continue
+            if value is UNBOUND and name in self.bound_first:
+                value = stand_in(self.bound_first[name])
             if type(value) is TracedEither:
                 self.mixed[name] = value.kinds
             if name in self.mixed:
@@ -462,64 +409,14 @@ class Loop(Trial):
         results: dict[str, Any] = {}
         handles: dict[str, TracedArray | None] = {}
         known = len(self.loose)
+        failures = []
         for name in self.names:
-            value = self.variables[name]
-            if name in self.maybe:
-                held, results[is_bound(name)] = split(value, self._nothing(name))
-                results[name] = carried[name] if held is UNBOUND else proxy_of(held)
-                if results[name] is None or not fits(carried[name], results[name]):
-                    raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
-                handles[name] = settled(name, held, entries, region, self.loose)
-                continue
-            if name in self.mixed:
-                end = either(value, self.mixed[name])
-                if end is None:
-                    raise Failure(f"{name} becomes another kind of number")
-                results[name], results[is_scalar(name)] = parts_of(end)
-                handles[name] = None
-                continue
-            if name not in carried:
-                before = region.values[name]
-                if value is before or is_renewed(before, value):
-                    continue
-                if type(before) is TracedArray and is_same_array(value, before):
-                    raise Failure(f"{name} becomes a view of itself", settles=True)
-                if type(before) is TracedArray and name in self.stores:
-                    self.rebound.add(name)
-                if type(before) in CONSTANTS and type(value) is type(before) and value == before:
-                    continue
-                may_be = self.lifts or type(value) is TracedMaybe
-                if self.containers.note(name, before, value):
-                    raise Failure(f"{name} is bound to containers")
-                if before is None and (self.lifts or type(value) is TracedOptional):
-                    self._may_be_none(name, proxy_of(split(value, None)[0]))
-                if before is UNBOUND and may_be and name not in self.variables.attributes:
-                    like = proxy_of(split(value)[0])
-                    if nothing_like(like) is not None:
-                        self.maybe[name] = like
-                raise Failure(f"{name} changes from iteration to iteration", settles=True)
-            self.containers.check_view(name, region.values[name], value)
-            result = proxy_of(value)
-            if isinstance(result, Proxy) and result.name == carried[name].name:
-                if type(value) is TracedArray and not value.scalar and value is not entries[name]:
-                    raise Failure(f"{name} becomes a view of itself", settles=True)
-                continue
-            if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
-                self.counting.add(name)
-                raise Failure(f"{name} counts")
-            if value is None or type(value) is TracedOptional:
-                self._may_be_none(name, carried[name])
-            if name not in self.variables.parts and (axis := grows(region.values[name], value)) is not None:
-                self.tracer.growing.setdefault(name, axis)
-            if result is None or not fits(carried[name], result):
-                self._note_varying(name, carried[name], result)
-                lifts = self.lifts or type(value) is TracedEither
-                kinds = kinds_of_both(region.values[name], value) if lifts else None
-                if kinds is not None:
-                    self.mixed[name] = kinds
-                raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
-            handles[name] = settled(name, value, entries, region, self.loose)
-            results[name] = result
+            try:
+                self._result(name, region, carried, entries, results, handles)
+            except Failure as failure:  # others may be found to change, too, in the same attempt
+                failures.append(failure)
+        if failures:
+            raise failures[0]
         if len(self.loose) > known:
             raise Failure(f"{' and '.join(sorted(self.loose))} do not keep their layout")
         self.sizes.check(carried, results)
@@ -527,6 +424,68 @@ class Loop(Trial):
         if self.joint.find({n: h for n, h in ends.items() if type(h) is TracedArray and not h.scalar}):
             raise Failure("two of its variables may be bound to one array")
         return results, handles, {**handles, **copied}
+
+    def _result(
+        self, name: str, region: Region, carried: dict[str, Proxy], entries: dict[str, Any],
+        results: dict[str, Any], handles: dict[str, TracedArray | None],
+    ) -> None:  # fmt: skip
+        """Adds what a variable is at the end of an iteration, if it changed."""
+        value = self.variables[name]
+        if name in self.maybe:
+            held, results[is_bound(name)] = split(value, self._nothing(name))
+            results[name] = carried[name] if held is UNBOUND else proxy_of(held)
+            if results[name] is None or not fits(carried[name], results[name]):
+                raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+            handles[name] = settled(name, held, entries, region, self.loose)
+            return
+        if name in self.mixed:
+            end = either(value, self.mixed[name])
+            if end is None:
+                raise Failure(f"{name} becomes another kind of number")
+            results[name], results[is_scalar(name)] = parts_of(end)
+            handles[name] = None
+            return
+        if name not in carried:
+            before = region.values[name]
+            if value is before or is_renewed(before, value):
+                return
+            if type(before) is TracedArray and is_same_array(value, before):
+                raise Failure(f"{name} becomes a view of itself", settles=True)
+            if type(before) is TracedArray and name in self.stores:
+                self.rebound.add(name)
+            if type(before) in CONSTANTS and type(value) is type(before) and value == before:
+                return
+            may_be = self.lifts or type(value) is TracedMaybe
+            if self.containers.note(name, before, value):
+                raise Failure(f"{name} is bound to containers")
+            if before is None and (self.lifts or type(value) is TracedOptional):
+                self._may_be_none(name, proxy_of(split(value, None)[0]))
+            if before is UNBOUND and may_be and name not in self.variables.attributes:
+                self._note_unbound(name, value)
+            raise Failure(f"{name} changes from iteration to iteration", settles=True)
+        self.containers.check_view(name, region.values[name], value)
+        result = proxy_of(value)
+        if isinstance(result, Proxy) and result.name == carried[name].name:
+            if type(value) is TracedArray and not value.scalar and value is not entries[name]:
+                raise Failure(f"{name} becomes a view of itself", settles=True)
+            return
+        if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
+            self.counting.add(name)
+            raise Failure(f"{name} counts")
+        if value is None or type(value) is TracedOptional:
+            self._may_be_none(name, carried[name])
+        if name not in self.variables.parts and (axis := grows(region.values[name], value)) is not None:
+            self.tracer.growing.setdefault(name, axis)
+        if result is None or not fits(carried[name], result):
+            self._note_varying(name, carried[name], result)
+            lifts = self.lifts or type(value) is TracedEither
+            before = entries[name] if region.values[name] is UNBOUND else region.values[name]
+            kinds = kinds_of_both(before, value) if lifts else None
+            if kinds is not None:
+                self.mixed[name] = kinds
+            raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+        handles[name] = settled(name, value, entries, region, self.loose)
+        results[name] = result
 
     def _check_owned(self, entries: dict[str, Any]) -> None:
         """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""

@@ -8,6 +8,7 @@ inputs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import CellType
@@ -25,7 +26,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 
 if TYPE_CHECKING:
-    from tnp.capture.speculation.trials import WrittenMemory
+    from tnp.capture.speculation.trials import Findings
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["UNBOUND", "Growing", "ListUse", "Region", "Retrace", "Variables"]
@@ -63,6 +64,11 @@ class ListUse:
     times: tuple[Any, ...]
     arrays: tuple[tuple[Storage, int], ...] = ()
     given: tuple[Any, Any] | None = None
+
+    @property
+    def appends_nothing(self) -> bool:
+        """Whether the operation only changes items, or their order."""
+        return any(type(n) is int and n == 0 for n in self.times)
 
 
 class Retrace(BaseException):
@@ -150,8 +156,9 @@ class Region:
         self.contents = Reachable([*self.values.values(), *lifted])
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
-        #: the memory that attempts at it have found written
-        self.written: WrittenMemory | None = None
+        #: what attempts at it have found; how many loops and branches of which code it has met
+        self.found: Findings | None = None
+        self.met = Counter[Any]()
         #: Storages that it has written and does not carry. If it ``collects`` them, it goes on to the end, and is traced again then
         self.missed: dict[int, Storage] = {}
         self.collects = False
@@ -172,6 +179,7 @@ class Region:
         self._modes = tracer.modes()
         self._is_open = False
         self._outer_length = len(tracer.trace.statements)
+        self._names_before = tracer.trace.name_count - tracer.trace.undone_names
         #: how often it runs, at most (``None``: nobody knows); whether that is for a loop; and the lists that this runs over
         self.times: Any = 1
         self.is_loop = False
@@ -251,10 +259,11 @@ class Region:
         """Ends the region, as if it had never been."""
         if self._is_open:
             self._end()
-        if self.written is not None:
-            self.written.forget(self.serial)
+        if self.found is not None:
+            self.found.forget(self.serial)
         self._forget_values()
         tracer = self.tracer
+        tracer.trace.undone_names = tracer.trace.name_count - self._names_before
         del tracer.trace.statements[self._outer_length :]
         self._restore_storages(self._before)
         for storage, other in self.marked:

@@ -13,7 +13,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.guards.varying_values import CountsItems, TracesAgain
 from tnp.capture.speculation.regions import Growing, ListUse, Region, Retrace, Variables
-from tnp.capture.tracing.scalar_kind import condition_of
+from tnp.capture.tracing.scalar_kind import Kinds, condition_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager, NotOwned
@@ -173,16 +173,20 @@ def is_unknown(x: Any) -> bool:
     return False
 
 
-class WrittenMemory:
-    """What attempts at a loop or branch have found that it writes to, and the same of the loops and branches in it, by their code. An attempt
-    at what stands around it begins with that; else the number of attempts would grow exponentially with depth."""
+class Findings:
+    """What attempts at a loop or branch have found: the memory that it writes to, and the variables that are a number or a scalar, with the
+    kinds. The same of the loops and branches in it. An attempt at what stands around it begins with that; else the number of attempts would
+    grow exponentially with depth."""
 
     def __init__(self) -> None:
         self.storages: dict[int, Storage] = {}
-        self.inside: dict[Any, WrittenMemory] = {}
+        self.mixed: dict[str, Kinds] = {}
+        self.inside: dict[Any, Findings] = {}
 
-    def of(self, code: Any) -> WrittenMemory:
-        return self.inside.setdefault(code, WrittenMemory())
+    def of(self, codes: Any, region: Region) -> Findings:
+        """Those of the next loop or branch of these ``codes`` in an attempt, which ``region`` is."""
+        region.met[codes] += 1
+        return self.inside.setdefault((codes, region.met[codes]), Findings())
 
     def forget(self, serial: int) -> None:
         """Forgets storages that were made from ``serial`` on, in an attempt that is undone."""
@@ -204,10 +208,14 @@ class Trial:
             value = self.variables[name] if name in self.variables else None
             if type(value) is TracedArray and not value.scalar and type(value.storage) is Storage:
                 self.storages[id(value.storage)] = value.storage
-        around = self.tracer.regions[-1].written if self.tracer.regions else None
+        around = self.tracer.regions[-1] if self.tracer.regions else None
         codes = tuple(None if f is None else f.__code__ for f in functions)
-        self.written = WrittenMemory() if around is None else around.of(codes)
-        self.storages |= self.written.storages
+        found = None if around is None else around.found
+        self.found = Findings() if around is None or found is None else found.of(codes, around)
+        self.storages |= self.found.storages
+        #: the variables that are a number or a scalar, and the kinds; whether that was found in an attempt at what stands around this
+        self.mixed = self.found.mixed
+        self._inherits = bool(self.mixed)
         self.stores = set(stores)
         #: by ``id``, the lists of which the program counts the items: what is appended to each, and its state before
         self.lists: dict[int, tuple[Growing, Sequence[ListUse], Any]] = {}
@@ -226,7 +234,7 @@ class Trial:
             one.make_room(uses)
         for _ in range(MAX_TRACES):
             region = Region(self.tracer, self.variables)
-            region.written, region.collects = self.written, True
+            region.found, region.collects = self.found, True
             self.describe(region)
             try:
                 if region.contents.too_many:
@@ -286,7 +294,15 @@ class Trial:
 
     def _carry(self, storages: Iterable[Storage]) -> None:
         for storage in storages:
-            self.written.storages[id(storage)] = self.storages[id(storage)] = storage
+            self.found.storages[id(storage)] = self.storages[id(storage)] = storage
+
+    def forgets(self) -> bool:
+        """Forgets which variables are a number or a scalar if that was found in an attempt before. Returns whether it was: this one may have
+        failed since they are not here."""
+        inherits, self._inherits = self._inherits, False
+        if inherits:
+            self.mixed.clear()
+        return inherits
 
     def _carries_more(self, region: Region) -> bool:
         """Whether the next attempt carries what this one missed: it may have failed since it did not."""

@@ -186,7 +186,11 @@ class _Graph:
             self.written([p], max(makers, key=nodes.index, default=nodes[-1]))
 
     def control_flow(self, b: BoundSymbol, indent: str) -> None:
-        """A loop or a branch: a box with its header, what it carries, and its bodies. Dashed arrows go to the next iteration."""
+        """A loop or a branch: a box with its header, what it carries, and its bodies. Dashed arrows go to the next iteration. Of a block,
+        what is in it."""
+        if not bodies_of(b):
+            self.operations(b.subsymbols, indent)
+            return
         header = statement_of(b).text.rstrip(":")
         inner = self.begin_box(header, indent, 'style="rounded,dashed";')
         bodies = bodies_of(b)

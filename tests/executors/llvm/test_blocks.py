@@ -1,5 +1,6 @@
 """Blocks: numbers, small arrays, loops and branches one behind the other are one native function, with eager's results and errors."""
 
+import importlib
 import math
 import re
 
@@ -186,3 +187,95 @@ def test_other_executors_keep_their_operations():
     v = np.array([1.0, 2.0, 3.0])
     assert_same(jitted(v, 0.7), rotation(v, 0.7), rtol=1e-13)
     assert seen
+
+
+def test_powers_of_negative_numbers_are_complex():
+    def f(x, a):
+        b = a**0.5
+        v = x * 2 + a
+        return b, b * a, v[0] + v[1] * a, float(v.sum()) + a
+
+    jitted = tnp.jit(f)
+    for a in (-2.0, 2.0, -3.5):
+        assert_same(jitted(np.ones(4), a), f(np.ones(4), a), rtol=1e-14)
+
+
+def long_program(count, folder, monkeypatch):
+    """A program of ``count`` lines on numbers and short arrays."""
+    lines = ["import math", "def f(x, a):", "    s, v = float(x[0]) * a, x * a"]
+    kinds = (
+        "s = s * a + math.sin(s) * 0.5", "s = float(x[{k} % 5]) * s - 0.3", "v = v * 0.5 + s", "s = s + float(v.sum()) * 0.1",
+    )  # fmt: skip
+    lines += ["    " + kinds[k * 7 % 4].format(k=k) for k in range(count)]
+    name = f"long_{count}"
+    (folder / f"{name}.py").write_text("\n".join([*lines, "    return s, v"]))
+    monkeypatch.syspath_prepend(str(folder))
+    return importlib.import_module(name).f
+
+
+def test_programs_longer_than_a_block_are_several(tmp_path, monkeypatch):
+    f = long_program(400, tmp_path, monkeypatch)
+    found, _ = executors_of(f, np.linspace(0.1, 0.5, 5), 0.7)
+    assert found.keys() == {"llvm"} and 1 < found["llvm"] < 8
+
+
+def test_what_takes_longer_in_a_block_stays_outside():
+    """NumPy sorts many numbers faster; to read one is faster than to call native code; a single operation is not worth compiling."""
+
+    def sorts(x, a):
+        m = float(x[0]) * a
+        y = np.sort(x)
+        return y, float(y[0]) + m
+
+    def reads(x):
+        y = x[1:]
+        return float(y[0]), y
+
+    def small(a, b):
+        return a * b + a - b
+
+    x = np.random.default_rng(0).random(200)
+    assert "one block" not in executors_of(sorts, x, 0.5)[1]
+    assert "one block" in executors_of(sorts, x[:20].copy(), 0.5)[1]
+    assert "one block" not in executors_of(reads, x[:5].copy())[1]
+    assert "one block" not in executors_of(small, 0.5, 0.75)[1]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_results_that_may_be_one_array_stay_outside():
+    """Of a branch, and of a loop that exchanges two names of an array."""
+
+    def branch(t, low):
+        t = t * 2
+        same = t
+        m = float(t[1]) * low
+        if t[0] < low:
+            t[1] = m
+        elif t[2] < low:
+            t = -t
+        same[3] = 9
+        return t, same, m, m * 2
+
+    def loop(x, low):
+        a = x * low
+        b = a.T
+        n = 0
+        m = float(a[0]) + low
+        while n < 8 and x.sum() > -m:
+            n += 1
+            a, b = b, a
+        return a, b, m * n
+
+    for f in (branch, loop):
+        jitted = tnp.jit(f)
+        for x in (np.array([1.0, 2.0, 0.1, 3.0]), np.array([0.1, 2.0, 5.0, 3.0]), np.ones(4)):
+            found, expected = jitted(x.copy(), 0.75), f(x.copy(), 0.75)
+            assert_same(found, expected)
+            assert np.shares_memory(*found[:2]) == np.shares_memory(*expected[:2])
+
+
+def test_blocks_are_drawn():
+    jitted = tnp.jit(middle)
+    jitted(np.linspace(0.1, 2, 20), 0.4)
+    text = tnp.draw(tnp.last_traces(jitted)[-1])
+    assert "for " in text and "sqrt" in text

@@ -28,12 +28,18 @@ SORTED_ELEMENTS = 2048
 FEW_ELEMENTS = 16
 #: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
 LOOP_ELEMENTS = 32 * 1024
-#: arrays of more elements are left out of blocks: kernels take them
-BLOCK_ELEMENTS = 256
-#: ns that Python takes for arithmetic on numbers, that a call of native code or of NumPy takes, and an operand of native code
-PYTHON_NS, CALL_NS, OPERAND_NS = 30, 150, 12
-#: what a block without loops and arrays must take in Python, as it takes longer to compile
-BLOCK_NS = 1000
+#: arrays of more elements are left out of blocks: kernels take them; and so are arrays that are sorted, as NumPy sorts more with vectors
+BLOCK_ELEMENTS, BLOCK_SORTED = 256, 64
+#: ns that a call of native code takes, an operand of it, and the call of a kernel with its operands
+CALL_NS, OPERAND_NS, KERNEL_NS = 150, 12, 300
+#: ns that Python takes for arithmetic on numbers, for a function of numbers, and to read or write one element of an array
+PYTHON_NS, FUNCTION_NS, ELEMENT_NS = 25, 250, 40
+#: ns that NumPy takes for one operation on a short array, and for a sum or a sort
+ARRAY_NS, REDUCTION_NS = 400, 1500
+#: a block of so many operations on arrays of no more elements is only translated
+LONG_BLOCK, LONG_BLOCK_ELEMENTS = 60, 64
+#: what a block must take alone if none of it would be compiled otherwise: to compile it takes some ms
+BLOCK_NS = 900
 #: additions that an element may cost more than once, and at each point of a larger domain
 RECOMPUTE, REPEAT = 8, 4
 #: the same of a value that one statement reads at neighbours; so much more a division or a root of vectors in the cache costs there

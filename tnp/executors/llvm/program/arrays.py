@@ -82,7 +82,10 @@ def _rule_of(name: str) -> None:
     @rule(name)
     def run(p: Program, out: Any, *args: Any) -> Any:
         if isinstance(out, NumberProxy):
-            return number_operation(p, name, *args)
+            number = number_operation(p, name, *args)
+            if (number.python_type is complex) != (out.python_type is complex):
+                raise Refused(f"{name} of Python floats that gives a complex number")
+            return number
         arrays = [a for a in args if _is_array(a)]
         if not arrays:
             raise Refused(f"{name} of numbers alone")

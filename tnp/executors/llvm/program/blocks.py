@@ -46,6 +46,27 @@ _STAYING = (
 #: operations of a block at most
 _LONGEST = 400
 
+#: what Python does to numbers without a call
+_ARITHMETIC = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "floor_divide",
+        "remainder",
+        "neg",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "logical_not",
+        "assert_",
+    )
+)
+
 
 def with_blocks(
     trace: Trace, takes: Callable[[BoundSymbol], bool], is_anothers: Callable[[BoundSymbol], bool]
@@ -61,8 +82,10 @@ class _Blocks:
         self.takes = takes
         self.is_anothers = is_anothers
 
-    def among(self, bsyms: Sequence[BoundSymbol], results: Sequence[Any]) -> Sequence[BoundSymbol]:
-        """``bsyms`` with blocks; themselves if there are none. ``results`` are read behind them."""
+    def among(
+        self, bsyms: Sequence[BoundSymbol], results: Sequence[Any], repeats: bool = False
+    ) -> Sequence[BoundSymbol]:
+        """``bsyms`` with blocks; themselves if there are none. ``results`` are read behind them; ``repeats`` says that they are in a loop."""
         if not any(is_control_flow(b) or isinstance(b.output, NumberProxy) for b in bsyms):
             return bsyms
         last = {p.name: i for i, b in enumerate(bsyms) for p in b.flat_inputs}
@@ -71,25 +94,29 @@ class _Blocks:
         waiting = self._runs(bsyms)
         while waiting:
             run = waiting.pop()
+            if len(run) > _LONGEST:
+                step = -(-len(run) // -(-len(run) // _LONGEST))
+                waiting += [run[i : i + step] for i in range(0, len(run), step)][::-1]
+                continue
             needed = {name for name, i in last.items() if i >= run.stop}
             part = bsyms[run.start : run.stop]
-            block = _block(part, needed) if 1 < len(part) <= _LONGEST else None
+            block = _block(part, needed, repeats) if len(part) > 1 else None
             if block is not None and not self.takes(block[-1]):
                 block, failing = None, [i for i in run if is_control_flow(bsyms[i]) and not self.takes(bsyms[i])]
                 if failing:
                     ends = [run.start, *(k for i in failing for k in (i, i + 1)), run.stop]
                     waiting += reversed([range(i, k) for i, k in itertools.pairwise(ends) if i < k])
                     continue
-            new += [self._inside(b) for b in part] if block is None else block
+            new += [self._inside(b, repeats) for b in part] if block is None else block
         return bsyms if len(new) == len(bsyms) and all(a is b for a, b in zip(new, bsyms)) else new
 
-    def _inside(self, b: BoundSymbol) -> BoundSymbol:
+    def _inside(self, b: BoundSymbol, repeats: bool) -> BoundSymbol:
         """A loop or a branch that Python runs, with blocks in it."""
         if not bodies_of(b) or _fits_inside(b):
             return b
 
         def blocked(body: Body) -> Body:
-            found = self.among(body.bound_symbols, body.results)
+            found = self.among(body.bound_symbols, body.results, repeats or b.sym is not prims.cond)
             return body if found is body.bound_symbols else Body(body.args, found, body.results)
 
         return map_bodies(blocked, b)
@@ -132,6 +159,8 @@ def _fits(b: BoundSymbol, made: set[str]) -> bool:
             return False
         if OpTags.UPDATE in s.sym.tags and s.args[0].name not in made and s.args[0].name not in inside:
             return False
+        if s.sym is prims.sort and _elements(s.output) > target.BLOCK_SORTED:
+            return False
         if OpTags.VIEW not in s.sym.tags and not all(map(_is_small, (*s.flat_inputs, *s.flat_outputs))):
             return False
     return True
@@ -147,12 +176,17 @@ def _fits_inside(b: BoundSymbol) -> bool:
 
 
 def _is_small(p: Proxy) -> bool:
+    return _elements(p) <= target.BLOCK_ELEMENTS
+
+
+def _elements(p: Any) -> float:
+    """The number of elements of an array; infinite if it is not known."""
     if not isinstance(p, TensorProxy):
-        return True
-    return all(type(n) is int for n in p.shape) and math.prod(p.shape) <= target.BLOCK_ELEMENTS
+        return 0
+    return math.prod(p.shape) if all(type(n) is int for n in p.shape) else math.inf
 
 
-def _block(run: Sequence[BoundSymbol], needed: set[str]) -> list[BoundSymbol] | None:
+def _block(run: Sequence[BoundSymbol], needed: set[str], repeats: bool) -> list[BoundSymbol] | None:
     """The block of some operations, and before it views that are ``needed`` behind it; ``None`` if there is none, or it does not pay."""
     views: list[BoundSymbol] = []
     inside: list[BoundSymbol] = []
@@ -167,9 +201,39 @@ def _block(run: Sequence[BoundSymbol], needed: set[str]) -> list[BoundSymbol] | 
             own.update(p.name for p in b.flat_outputs)
     inputs = {p.name: p for b in inside for p in b.flat_inputs if p.name not in own}
     outputs = [p for b in inside for p in b.flat_outputs if p.name in needed]
-    if not _pays(inside, len(inputs), len(outputs)) or not all(map(_may_leave, outputs)):
+    if not _pays(inside, len(inputs), len(outputs), repeats) or not all(map(_may_leave, outputs)):
+        return None
+    if _may_share(inside, outputs):
         return None
     return [*views, BoundSymbol(BLOCK, tuple(inputs.values()), {}, tuple(outputs), tuple(inside), inside[0].location)]
+
+
+def _may_share(run: Sequence[BoundSymbol], outputs: Sequence[Proxy]) -> bool:
+    """Whether two results may be one array in eager, or share memory: a block gives each its own."""
+    memory: dict[str, str] = {}
+
+    def joined(first: Any, second: Any) -> None:
+        if all(isinstance(p, TensorProxy) and not p.scalar for p in (first, second)):
+            old, new = (memory.get(p.name, p.name) for p in (first, second))
+            for name, at in list(memory.items()):
+                memory[name] = new if at == old else at
+            memory[first.name] = memory[second.name] = new
+
+    for b in run:
+        if b.sym is prims.cond:
+            for p, (_, init) in itertools.product(b.flat_outputs, carried_with_inits(b)):
+                joined(p, init)
+        elif is_control_flow(b):
+            for p, init in carried_with_inits(b):
+                joined(p, init)
+        else:
+            for s in steps_of((b,)):
+                if OpTags.VIEW in s.sym.tags or OpTags.UPDATE in s.sym.tags:
+                    joined(s.flat_outputs[0], s.args[0])
+            if {p.name for p in b.flat_outputs} & {p.name for p in b.flat_inputs}:
+                return True
+    arrays = [memory.get(p.name, p.name) for p in outputs if isinstance(p, TensorProxy) and not p.scalar]
+    return len(set(arrays)) < len(arrays)
 
 
 def _is_view(b: BoundSymbol) -> bool:
@@ -182,17 +246,50 @@ def _may_leave(p: Proxy) -> bool:
     return isinstance(p, NumberProxy) or (isinstance(p, TensorProxy) and p.ndim <= 1)
 
 
-def _pays(run: Sequence[BoundSymbol], inputs: int, outputs: int) -> bool:
-    """Whether a block of operations takes less time than they do alone."""
-    alone, calls, is_kernel = 0.0, 0, False
-    for b in run:
-        gives_number = isinstance(b.output, NumberProxy)
-        if gives_number and not any(isinstance(p, TensorProxy) for p in b.flat_inputs):
-            alone += target.PYTHON_NS
-            is_kernel = False
-        elif is_control_flow(b) or gives_number or not is_kernel:
-            alone += target.CALL_NS
-            calls += 1
-            is_kernel = not is_control_flow(b) and not gives_number
+def _pays(run: Sequence[BoundSymbol], inputs: int, outputs: int, repeats: bool) -> bool:
+    """Whether a block of operations takes less time than they do alone. It must take much less, unless it ``repeats``, if nothing of it would
+    be compiled otherwise."""
+    alone, reads, is_compiled = 0.0, 0, any(map(is_control_flow, run))
+    kernel: list[BoundSymbol] = []
+    for b in (*run, None):
+        if b is not None and _is_of_arrays(b):
+            if _reads_element(b):
+                reads += 1
+            else:
+                kernel.append(b)
+            continue
+        if len(kernel) > 1:  # it reads elements as well
+            is_compiled = True
+            alone += target.KERNEL_NS
+        else:
+            alone += reads * target.ELEMENT_NS + sum(map(_ns_of_numpy, kernel))
+        kernel, reads = [], 0
+        if b is not None:
+            alone += _ns_of_python(b)
     together = target.CALL_NS + target.OPERAND_NS * (inputs + 3 * outputs)
-    return alone > 1.5 * together and (calls > 1 or alone > target.BLOCK_NS)
+    return alone > 1.5 * together and (is_compiled or repeats or alone > target.BLOCK_NS)
+
+
+def _is_of_arrays(b: BoundSymbol) -> bool:
+    """Whether a kernel may have it: numbers are Python's, but for those that are read."""
+    return not is_control_flow(b) and isinstance(b.output, TensorProxy)
+
+
+def _reads_element(b: BoundSymbol) -> bool:
+    return b.output.scalar and all(OpTags.VIEW in s.sym.tags for s in steps_of((b,)))
+
+
+def _ns_of_numpy(b: BoundSymbol) -> float:
+    """The time of a single operation on arrays, which is NumPy's."""
+    if any(OpTags.REDUCTION in s.sym.tags or s.sym is prims.sort for s in (b, *b.subsymbols)):
+        return target.REDUCTION_NS
+    return target.ELEMENT_NS if b.output.scalar or OpTags.UPDATE in b.sym.tags else target.ARRAY_NS
+
+
+def _ns_of_python(b: BoundSymbol) -> float:
+    """The time of a loop or a branch in native code, or of an operation on numbers."""
+    if is_control_flow(b):
+        return target.CALL_NS
+    if any(isinstance(p, TensorProxy) for p in b.flat_inputs):
+        return target.ELEMENT_NS
+    return target.PYTHON_NS if b.operation.name in _ARITHMETIC else target.FUNCTION_NS

@@ -163,6 +163,8 @@ class ProgramRegion(NativeRegion):
 
     def __init__(self, name: str, region: Region, fast: bool) -> None:
         (self.bsym,) = region.bound_symbols
+        if _is_long(self.bsym):
+            self.level = 0  # it takes half of the time to compile, and a tenth longer to run
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
         #: what the checks of all functions raise, by the number in the record
         self.failures: list[tuple[Failure, int]] = []
@@ -269,6 +271,14 @@ class AnySizeProgram(AnySizeRegion):
         return _error(self.failures, record)
 
 
+def _is_long(bsym: BoundSymbol) -> bool:
+    """Whether a block is a long straight line over short arrays."""
+    if bodies_of(bsym) or len(bsym.subsymbols) < target.LONG_BLOCK or any(map(is_control_flow, bsym.subsymbols)):
+        return False
+    arrays = [p for b in bsym.subsymbols for p in (*b.flat_inputs, *b.flat_outputs)]
+    return all(math.prod(_dims(p)) <= target.LONG_BLOCK_ELEMENTS for p in arrays)
+
+
 def _native(bsym: BoundSymbol) -> list[str]:
     """What is native, in lines of text: a loop or a branch, or those of a block with what stands around them."""
     if bodies_of(bsym):
@@ -299,7 +309,7 @@ class _Written(NamedTuple):
 
 #: what was written to know whether a loop can be compiled, by the ``id`` of its body, until it is compiled
 _recent: dict[int, _Written] = {}
-RECENT = 8
+RECENT = 64
 #: the name of the function in modules that are written before they have one
 PLACEHOLDER = "tnp.program"
 

@@ -195,6 +195,46 @@ def a_queue_of_the_list_too(xs):
     return out, total
 
 
+def a_closure_name(xs):
+    """The loop stands in another function than the name."""
+    calls = 0
+
+    def weight(x):
+        nonlocal calls, latest
+        calls = calls + 1
+        latest = len(x) + calls
+        return x.sum()
+
+    def added(f):
+        total = 0.0
+        for x in xs:
+            total = total + f(x) * (1.0 if total > 3 else 2.0)
+        return total
+
+    total = added(weight)
+    latest = latest + 1  # noqa: F821 — the function inside binds it
+    return calls, latest, total
+
+
+def a_closure_name_in_a_branch(xs):
+    calls = 0
+
+    def weight(x):
+        nonlocal calls
+        calls = calls + 1
+        return x * 2
+
+    def chosen(x, f):
+        if x > 0:
+            x = f(x)
+        else:
+            x = -x
+        return x
+
+    total = chosen(xs[0].sum(), weight) + chosen(-xs[0].sum(), weight)
+    return calls, total
+
+
 PROGRAMS = functions_of(globals(), "xs")
 
 

@@ -52,7 +52,7 @@ class Reachable:
     #: containers and their items that are looked at
     LIMIT = 10_000
 
-    def __init__(self, roots: Iterable[Any]) -> None:
+    def __init__(self, roots: Iterable[Any], variables: Iterable[CellType] = ()) -> None:
         self.found: list[tuple[Any, Any]] = []
         #: objects and classes, and their attributes that no dict of theirs has
         self._attributes: list[tuple[Any, dict[str, Any]]] = []
@@ -63,6 +63,9 @@ class Reachable:
         self.stand_ins: list[ListStandIn] = []
         #: the cells of functions
         self.cells: list[CellType] = []
+        #: cells, and what they held; without those of variables, which are told apart otherwise
+        self._bindings: list[tuple[CellType, Any]] = []
+        self._variables = set(map(id, variables))
         #: by ``id``, what is held where nothing can take its place: in a tuple, a slot, a bound method
         self.fixed: set[int] = set()
         #: whether there is too much to look at
@@ -114,8 +117,9 @@ class Reachable:
             self.found.append((x.cells.held, list(x.cells.held)))
             items += x.cells.held
         elif kind is types.FunctionType:
-            cells = [c for c in x.__closure__ or () if _is_bound(c)]
+            cells = [c for c in x.__closure__ or () if _content(c) is not _NOTHING]
             self.cells += cells
+            self._bindings += [(c, _content(c)) for c in x.__closure__ or () if id(c) not in self._variables]
             items += [c.cell_contents for c in cells]
         if is_plain_object(x):
             self._objects[id(x)] = x
@@ -134,7 +138,8 @@ class Reachable:
         return self._objects.get(id(x)) is x
 
     def changed(self, but: Iterable[Attribute] = ()) -> bool:
-        """Whether something was added, taken away or put in another's place, except attributes and items."""
+        """Whether something was added, taken away or put in another's place, except attributes and items; or another value was bound to
+        a closure name."""
         others: dict[int, set[Any]] = {}
         for a in but:
             if isinstance(a, Item):
@@ -142,6 +147,8 @@ class Reachable:
             elif not is_shadow(a.owner):
                 others.setdefault(id(a.owner), set()).add(a.name)
                 others.setdefault(id(_dictionary(a.owner, type(a.owner))), set()).add(a.name)
+        if any(_content(cell) is not before for cell, before in self._bindings):
+            return True
         if any(not _same(*_without(others.get(id(now)), now, before)) for now, before in self.found):
             return True
         now_and_before = ((x, _own_attributes(x, type(x)), before) for x, before in self._attributes)
@@ -166,6 +173,11 @@ class Reachable:
 
     def restore(self) -> None:
         """Puts back what was there."""
+        for cell, content in self._bindings:
+            if content is not _NOTHING:
+                cell.cell_contents = content
+            elif _content(cell) is not _NOTHING:
+                del cell.cell_contents
         for now, before in self.found:
             if _same(now, before):
                 continue
@@ -230,12 +242,15 @@ def _dictionary(x: Any, kind: type) -> dict[str, Any] | None:
     return object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else None
 
 
-def _is_bound(cell: CellType) -> bool:
+#: what a cell holds to which nothing is bound
+_NOTHING = object()
+
+
+def _content(cell: CellType) -> Any:
     try:
-        cell.cell_contents  # noqa: B018 (it raises where there is nothing)
+        return cell.cell_contents
     except ValueError:
-        return False
-    return True
+        return _NOTHING
 
 
 def _without(names: set[Any] | None, *containers: Any) -> Iterable[Any]:

@@ -153,7 +153,7 @@ class Region:
         self.values = variables.values()
         inputs = tracer.inputs
         lifted = (*(c.made for c in inputs.containers), *inputs.shadows, *inputs.copies)
-        self.contents = Reachable([*self.values.values(), *lifted])
+        self.contents = Reachable([*self.values.values(), *lifted], variables.cells.values())
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
         #: what attempts at it have found; how many loops and branches of which code it has met

@@ -55,6 +55,17 @@ def test_vectorize_made_inside():
     compiled(f, TABLE, 3.0)
 
 
+def test_vectorize_as_a_decorator_inside():
+    def f(x, k):
+        @np.vectorize
+        def g(a, b):
+            return abs(a) ** 2 if b > 0.5 else k
+
+        return g(x, np.arange(10.0)) * 2
+
+    compiled(f, TABLE, 3.0)
+
+
 def test_vectorize_gives_python_numbers_and_finds_the_dtype_with_the_first():
     compiled(lambda n: np.vectorize(lambda a: a * 2)(n), np.arange(5))
     not_whole(

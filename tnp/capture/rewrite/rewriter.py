@@ -322,7 +322,7 @@ class _Rewriter(Transformer):
         return [ast.copy_location(before, node), node]
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.decorator_list = [self._hook("decorator", d, self.visit(d)) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         node.body = [new for s in node.body for new in as_list(self.visit(s))]

@@ -240,6 +240,10 @@ class Runtime(ControlFlow):
     #: what a span returns of a variable that may be unbound behind it
     if_bound = staticmethod(if_bound)
 
+    def decorator(self, d: Any) -> Any:
+        """What decorates a function made by the program, where ``d`` is written."""
+        return functools.partial(self.call, d) if isinstance(d, type) and d in BUILTINS else d
+
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
         kind = type(f)
@@ -252,11 +256,7 @@ class Runtime(ControlFlow):
         operation = operation_of(f)
         if operation is not None:
             return _call_operation(f, operation, args, kwargs)
-        known = (
-            kind in _FUNCTION_TYPES
-            or isinstance(f, type)
-            or (kind is types.MethodType and isinstance(f.__self__, type))
-        )
+        known = kind in _FUNCTION_TYPES or isinstance(f if kind is not types.MethodType else f.__self__, type)
         library = library_of_function(f) if known else None
         if library is not None:
             return library.call(active.current(), f, args, kwargs)

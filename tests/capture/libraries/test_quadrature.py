@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize
 
 import tnp
 from tnp.capture.libraries.numpy import quadrature
@@ -144,3 +144,62 @@ def test_integrals_of_integrals():
         return (integrate.quad(lambda x: integrate.quad(lambda y: np.exp(-a * x * y), 0, x)[0], 0, 1),)
 
     assert programs(f, (0.5,), (0.75,)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_ends_that_turn_out_to_be_infinite_or_equal():
+    """SciPy takes another rule for an infinite end, and does not call the function for an empty range."""
+
+    def f(a, b):
+        asked = np.zeros(1)
+
+        def g(x):
+            asked[0] += 1
+            return a / (1 + x**4)
+
+        return integrate.quad(g, 0.5, b)[0], asked
+
+    jitted = tnp.jit(f)
+    for b in (2.0, 0.5, np.inf, 0.75, -np.inf):
+        found, expected = jitted(1.5, b), f(1.5, b)
+        assert_same(found, expected, rtol=1e-12)
+
+    def strict(a, b):
+        return integrate.quad(lambda x: 1 / (1 + a * x * x) if x == x else 1 // 0, 0, b)
+
+    jitted = tnp.jit(strict)
+    for b in (2.0, np.inf):
+        assert_same(jitted(1.5, b)[0], strict(1.5, b)[0], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_name_that_the_function_counts_calls_in():
+    def f(a, find):
+        calls = 0
+
+        def g(x):
+            nonlocal calls
+            calls += 1
+            return x * x * x - a
+
+        return find(g), calls
+
+    for find in (lambda g: integrate.quad(g, 0.0, 3.0), lambda g: optimize.brentq(g, -3.0, 3.0)):
+        jitted = tnp.jit(f)
+        for a in (1.5, 2.5):
+            assert jitted(a, find)[1] == f(a, find)[1]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_lists_of_ends_do_not_take_a_loop_each():
+    """A comprehension over a list is written out; SciPy is called for what comes behind the first few."""
+
+    def f(ends):
+        return [integrate.quad(lambda x: np.exp(-x * x), 0, end)[0] for end in ends]
+
+    jitted = tnp.jit(f)
+    for n in (30, 40):
+        ends = [np.float64(0.1 * k) for k in range(n)]
+        assert_same(jitted(ends), f(ends), rtol=1e-12)
+    text = str(tnp.explain(jitted))
+    assert text.count("in a loop, ") < 20, text

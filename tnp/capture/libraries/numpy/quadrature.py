@@ -248,16 +248,22 @@ def _adaptive(
 ) -> Any:
     """The integral from ``a`` to ``b``, its error, and whether SciPy's does not warn (dqagse, dqagie)."""
     absolute, relative, limit = options
-    low, high, start = min(float(a), float(b)), max(float(a), float(b)), float(start)
-    area, error, whole, spread = rule(f, args, low, high, start, signs)
-    goal = max(absolute, relative * abs(area))
-    fails = (error <= 100 * _EPS * whole and error > goal) or limit == 1
-    goes_on = not (fails or (error <= goal and error != spread) or error == 0)
-    if goes_on:
-        first = area, error, whole, goes_on
-        call = rule, f, args, start, signs
-        area, error, fails = by_halving(call, (low, high), options, first, *helpers)
-    return (-area if b < a else area, error), not fails
+    a, b, start = float(a), float(b), float(start)
+    area, error = 0.0, 0.0
+    # Ends that turn out to be infinite are for the other rule, and SciPy does not call the function if the range is empty.
+    fails = math.isinf(start) or (not signs and (math.isinf(a) or math.isinf(b)))
+    if not (a == b or fails):
+        low, high = min(a, b), max(a, b)
+        area, error, whole, spread = rule(f, args, low, high, start, signs)
+        goal = max(absolute, relative * abs(area))
+        fails = (error <= 100 * _EPS * whole and error > goal) or limit == 1
+        goes_on = not (fails or (error <= goal and error != spread) or error == 0)
+        if goes_on:
+            first = area, error, whole, goes_on
+            call = rule, f, args, start, signs
+            area, error, fails = by_halving(call, (low, high), options, first, *helpers)
+        area = -area if b < a else area
+    return (area, error), not fails
 
 
 def _by_halving(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,10 +17,16 @@ from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import dtypes, prims
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, user_location
+from tnp.core.metadata import Metadata
 from tnp.core.prims.control_flow import START_OVER
 
 __all__ = ["arguments_of", "as_numbers", "found_by_loop", "is_number", "is_option", "may_loop", "single"]
+
+#: loops of this kind on one line, at most
+_MOST_ON_A_LINE = 4
+#: how many there are so far outside of loops and branches, by their lines
+_MET: Metadata[Counter[Any]] = Metadata(Counter, inherited=False)
 
 
 def single(x: Any) -> Any:
@@ -60,7 +67,12 @@ def may_loop(functions: Sequence[Any], given: tuple[Any, ...]) -> bool:
     tracer = active.current()
     if not (_are_users(functions) and _may_vary(functions, given)):
         return False
-    return bool(tracer.may_start_over() and not tracer.differentiating)
+    if not tracer.may_start_over() or tracer.differentiating:
+        return False
+    # Each takes some hundred operations, which is too much in a loop that is written out.
+    met = tracer.regions[-1].met if tracer.regions else _MET.of(tracer.trace)
+    met[user_location()] += 1
+    return bool(met[user_location()] <= _MOST_ON_A_LINE)
 
 
 def as_numbers(numbers: Sequence[Any]) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
@@ -154,21 +155,37 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
-    kept = _without_idle_errstates(reversed(kept))
+    kept = _without_idle_errstates(kept[::-1])
     return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, kept)
 
 
-def _without_idle_errstates(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
-    """Without ``with np.errstate(...)`` blocks that are empty: fused operations have moved out of them."""
+def _without_idle_errstates(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
+    """Without ``with np.errstate(...)`` around nothing that reports errors: compiled operations do not, and others have moved out."""
+    readers = Counter(p.name for b in bsyms for p in b.flat_inputs)
     kept: list[BoundSymbol] = []
+    entered: list[int] = []
     for b in bsyms:
-        entered = kept[-1] if kept and kept[-1].has_tag_inside(OpTags.ENTERS_ERRSTATE) else None
-        was_entered = [p.name for p in entered.flat_outputs] if entered else None
-        if b.has_tag_inside(OpTags.EXITS_ERRSTATE) and [p.name for p in b.flat_inputs] == was_entered:
-            kept.pop()
-        else:
-            kept.append(b)
+        if b.has_tag_inside(OpTags.ENTERS_ERRSTATE):
+            entered.append(len(kept))
+        elif b.has_tag_inside(OpTags.EXITS_ERRSTATE) and entered:
+            begin = entered.pop()
+            (state,) = kept[begin].flat_outputs
+            is_exit = [p.name for p in b.flat_inputs] == [state.name] and readers[state.name] == 1
+            if is_exit and all(map(_reports_nothing, kept[begin + 1 :])):
+                del kept[begin]
+                continue
+        kept.append(b)
     return kept
+
+
+def _reports_nothing(b: BoundSymbol) -> bool:
+    """Whether an operation reports no floating-point errors to NumPy: it is compiled, or Python's, or only reads."""
+    executor = b.sym.executor
+    if executor is None or is_control_flow(b):
+        return False
+    if b.operation is prims.item or OpTags.VIEW in b.operation.tags:
+        return True
+    return (executor.is_fusing and not executor.reports_errors) or executor.name == "python"
 
 
 def _raises_for(bsym: BoundSymbol, names: Container[str]) -> bool:

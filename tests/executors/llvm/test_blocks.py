@@ -279,3 +279,28 @@ def test_blocks_are_drawn():
     jitted(np.linspace(0.1, 2, 20), 0.4)
     text = tnp.draw(tnp.last_traces(jitted)[-1])
     assert "for " in text and "sqrt" in text
+
+
+def test_errstates_around_native_code_are_left_out():
+    """Native code reports no floating-point errors, so NumPy need not be told how."""
+
+    def f(x, a):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y = np.where(x == 0, 0.0, a / x)
+        s = 0.0
+        for i in range(len(x)):
+            s += y[i] * a
+        with np.errstate(all="ignore"):
+            t = float(np.sqrt(x[0]) / x[1])
+        return y, s, t
+
+    def kept(x):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.linalg.norm(x / np.sort(x)[0])
+
+    jitted = tnp.jit(f)
+    for k in range(3):
+        x = np.array([k + 1.0, 0.0, 2.0, -1.0])
+        assert_same(jitted(x, 2.0), f(x, 2.0))
+    assert "seterr" not in str(tnp.last_traces(jitted)[-1])
+    assert_same(tnp.jit(kept)(np.arange(300.0)), kept(np.arange(300.0)))

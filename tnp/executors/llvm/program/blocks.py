@@ -33,39 +33,18 @@ def _no_meta(*args: Any) -> Any:
 #: operations in order, as subsymbols; the arguments are what they read from outside
 BLOCK = Symbol("block", _no_meta, id="llvm.block", tags=(OpTags.CONTROL_FLOW,))
 
+#: what is no part of a block
 _STAYING = (
-    OpTags.ASSIGNS,
-    OpTags.BARRIER,
-    OpTags.ENTERS_ERRSTATE,
-    OpTags.EXITS_ERRSTATE,
-    OpTags.PROGRAM,
-    OpTags.RANDOM,
-)
-
+    OpTags.ASSIGNS, OpTags.BARRIER, OpTags.ENTERS_ERRSTATE, OpTags.EXITS_ERRSTATE, OpTags.PROGRAM, OpTags.RANDOM,
+)  # fmt: skip
 
 #: operations of a block at most
 _LONGEST = 400
-
 #: what Python does to numbers without a call
 _ARITHMETIC = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "floor_divide",
-        "remainder",
-        "neg",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "logical_not",
-        "assert_",
-    )
-)
+    (prims.add, prims.sub, prims.mul, prims.div, prims.floor_divide, prims.remainder, prims.neg, prims.eq, prims.ne, prims.lt, prims.le,
+     prims.gt, prims.ge, prims.logical_not, prims.assert_)
+)  # fmt: skip
 
 
 def with_blocks(
@@ -292,4 +271,4 @@ def _ns_of_python(b: BoundSymbol) -> float:
         return target.CALL_NS
     if any(isinstance(p, TensorProxy) for p in b.flat_inputs):
         return target.ELEMENT_NS
-    return target.PYTHON_NS if b.operation.name in _ARITHMETIC else target.FUNCTION_NS
+    return target.PYTHON_NS if b.operation in _ARITHMETIC else target.FUNCTION_NS

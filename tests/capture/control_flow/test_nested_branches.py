@@ -15,7 +15,7 @@ def put(a, k, x):
 
 
 def nested(depth, folder, monkeypatch):
-    """A loop with ``depth`` branches in one another, each of which writes to two of four arrays, by a function."""
+    """A loop with ``depth`` nested branches. Each calls a function that writes to two of four arrays."""
     lines = [
         "import numpy as np",
         "def f(x, put):",

@@ -111,7 +111,7 @@ def test_integrals_that_scipy_warns_of_and_other_ways_to_call_it():
 
 
 def test_what_the_function_does_besides():
-    """Its effects happen in the order in which SciPy calls it, its errors are raised."""
+    """Its effects are in SciPy's order of calls, and its errors are raised."""
 
     def effects(a):
         seen = []
@@ -192,7 +192,7 @@ def test_a_name_that_the_function_counts_calls_in():
 
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 def test_lists_of_ends_do_not_take_a_loop_each():
-    """A comprehension over a list is written out; SciPy is called for what comes behind the first few."""
+    """A comprehension over a list is written out. Only its first integrals are compiled."""
 
     def f(ends):
         return [integrate.quad(lambda x: np.exp(-x * x), 0, end)[0] for end in ends]

@@ -37,11 +37,11 @@ class UnsettledVariables(Trial):
 
     def __init__(self, functions: Sequence[Any], names: Sequence[str], stores: Sequence[str]) -> None:
         super().__init__(functions, names, stores)
-        #: the variables that may be unbound, and of each a proxy of what it is bound to
+        #: variables that may be unbound: a proxy of the value, by name
         self.maybe: dict[str, Any] = {}
         #: those of them that are bound to ``None`` instead
         self.optional: set[str] = set()
-        #: the variables that the first iteration binds, which there is: of each a proxy of what it is bound to, or the kinds of a number or a scalar
+        #: variables that the first iteration surely binds: a proxy of the value, or the kinds of a number or a scalar, by name
         self.bound_first: dict[str, Any] = {}
 
     def _carry_either(

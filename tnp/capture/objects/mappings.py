@@ -107,7 +107,7 @@ class MappingReader:
         return self._item(of, key) if own is None else active.current().runtime.call(own, of, key)
 
     def _own(self, of: Foreign, name: str) -> Any:
-        """The class's own method ``name``, which overrides that of ``dict``; ``None`` if it does not override it."""
+        """The method ``name`` that the class defines in place of ``dict``'s; ``None`` if it defines none."""
         kind = type(real_value(of))
         found = class_attribute(kind, name) if kind is not dict else MISSING
         return found if is_followed(found) else None

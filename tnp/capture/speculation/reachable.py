@@ -242,7 +242,7 @@ def _dictionary(x: Any, kind: type) -> dict[str, Any] | None:
     return object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else None
 
 
-#: what a cell holds to which nothing is bound
+#: stands for the content of an empty cell
 _NOTHING = object()
 
 

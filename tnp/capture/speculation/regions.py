@@ -156,7 +156,7 @@ class Region:
         self.contents = Reachable([*self.values.values(), *lifted], variables.cells.values())
         self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
-        #: what attempts at it have found; how many loops and branches of which code it has met
+        #: what attempts at it have found; how many loops and branches it has met, by their code
         self.found: Findings | None = None
         self.met = Counter[Any]()
         #: Storages that it has written and does not carry. If it ``collects`` them, it goes on to the end, and is traced again then

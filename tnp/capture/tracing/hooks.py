@@ -497,15 +497,15 @@ _UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), type
 _PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "operator", "tnp", "typing"))
 
 
-def rewritten(f: types.FunctionType) -> Callable[..., Any]:
-    """``f`` with the hooks in it, or itself where it has no source and needs none."""
+def rewritten(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The Python function ``f`` with the hooks in it, or itself where it has no source and needs none."""
+    assert isinstance(f, types.FunctionType)
     check_generator(f)
-    made = rewrite(f, Runtime)
-    if made is None:
-        check_on_trial(f)
-        check_without_hooks(f, Runtime)
-        return f
-    return made
+    if (made := rewrite(f, Runtime)) is not None:
+        return made
+    check_on_trial(f)
+    check_without_hooks(f, Runtime)
+    return f
 
 
 def call_traced(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

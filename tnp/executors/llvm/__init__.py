@@ -74,7 +74,7 @@ class LLVMExecutor(FusionExecutor):
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if bsym.sym is program.BLOCK:
-            return True  # it was made for this executor, of what it takes
+            return True  # this executor made it
         if is_control_flow(bsym):
             return is_available() and program.takes(bsym, self.everything, self.fast)
         if OpTags.BETTER_OPENED in bsym.sym.tags and any(p.sym is prims.matmul for p in _prims(bsym)):

@@ -45,7 +45,7 @@ def _looped(loop: Callable[..., Any]) -> Callable[..., Any]:
     """A function of this module's as one of the user's, whose loops are compiled."""
     from tnp.capture.tracing.hooks import rewritten
 
-    return rewritten(loop)  # type: ignore[arg-type]  # it is a Python function
+    return rewritten(loop)
 
 
 def _each(first: int, count: Any, call: Callable[[Any], None]) -> None:

@@ -32,7 +32,7 @@ _LONGEST_TABLE = 50
 
 
 def _mirrored(half: list[float], center: float, sign: int) -> np.ndarray[Any, Any]:
-    """The values at all nodes, of those at the positive ones, the largest first; in the order in which QUADPACK calls the function."""
+    """The values at all nodes, in QUADPACK's order. ``half`` has those at the positive nodes, the largest node first."""
     order = [*range(1, len(half), 2), *range(0, len(half), 2)] if len(half) == 10 else range(len(half))
     return np.array([center, *(x for k in order for x in (sign * half[k], half[k]))])
 
@@ -81,7 +81,7 @@ _GAUSS_15 = _mirrored(
 )  # fmt: skip
 
 
-#: which nodes are taken in which direction, one after the other, if the range has no end in both
+#: for a range from -inf to inf, the node of each call of the function, and its direction
 _BOTH_WAYS = (
     np.array([0, 0, *(j for k in range(1, 15, 2) for j in (k, k + 1, k, k + 1))]),
     np.array([1.0, -1.0, *(x for _ in range(7) for x in (1.0, 1.0, -1.0, -1.0))]),
@@ -91,7 +91,7 @@ _BOTH_WAYS = (
 def _by_rule(f: Any, args: Any, low: Any, high: Any, start: Any, signs: tuple[int, ...]) -> Any:
     """The integral from ``low`` to ``high``, its error, and the integrals of the function's size and of its distance to its mean.
 
-    With ``signs``, these are the ends of ``t``, and the function is that of ``x = start ± (1 - t) / t``."""
+    With ``signs``, the integral is over ``t``, where ``x = start ± (1 - t) / t``."""
     nodes, kronrod, gauss = (_NODES_15, _KRONROD_15, _GAUSS_15) if signs else (_NODES_21, _KRONROD_21, _GAUSS_21)
     center, half = 0.5 * (low + high), 0.5 * (high - low)
     places = center + half * nodes
@@ -237,7 +237,7 @@ def _first_large(order: Any, lows: Any, highs: Any, rank: Any, end: Any, small: 
 
 
 def _is_doubtful(result: Any, area: Any, whole: Any, error_sum: Any, is_cancelling: Any) -> Any:
-    """Whether a limit that was extrapolated may be that of a divergent integral."""
+    """Whether an integral whose limit was extrapolated may diverge."""
     is_small = is_cancelling and max(abs(result), abs(area)) <= 0.01 * whole
     is_far = result * area <= 0 or abs(result) < 0.01 * abs(area) or abs(result) > 100 * abs(area)
     return not is_small and (is_far or error_sum > abs(area))

@@ -63,7 +63,7 @@ def is_number(x: Any) -> bool:
 
 
 def may_loop(functions: Sequence[Any], given: tuple[Any, ...]) -> bool:
-    """Whether functions of the user's may be called in a loop that is written here, with arguments of which ``given`` are some."""
+    """Whether user functions may be called in a loop that is written here. Their arguments include ``given``."""
     tracer = active.current()
     if not (_are_users(functions) and _may_vary(functions, given)):
         return False
@@ -90,7 +90,7 @@ def found_by_loop(loop: Callable[..., Any], args: tuple[Any, ...], helpers: tupl
     specializer = tracer.specializer
     evaluator, specializer.evaluator = specializer.evaluator, None
     try:
-        way, *parts = (rewritten(f) for f in (loop, *helpers))  # type: ignore[arg-type]  # they are Python functions
+        way, *parts = (rewritten(f) for f in (loop, *helpers))
         result, is_found = way(*args, *parts)
     finally:
         specializer.evaluator = evaluator

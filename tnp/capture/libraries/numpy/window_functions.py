@@ -143,7 +143,7 @@ def _computed(
     at = tuple(tracer.inputs.constant_array(np.ascontiguousarray(i)) for i in np.nonzero(inside))
     evaluator, tracer.specializer.evaluator = tracer.specializer.evaluator, None  # the loops are for any values
     try:
-        way: Any = rewritten(_WAYS[inside.ndim])  # type: ignore[arg-type]  # ``rewritten`` asks for a FunctionType
+        way: Any = rewritten(_WAYS[inside.ndim])
         return way(function, wide, out, at, tuple(args), kwargs)
     finally:
         tracer.specializer.evaluator = evaluator

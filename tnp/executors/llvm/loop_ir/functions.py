@@ -94,7 +94,7 @@ class Function:
         return str(n - 1) if isinstance(n, int) else self.code.op(f"sub nsw i64 {self.size(n)}, 1")
 
     def _found(self, number: NumberProxy) -> str:
-        """The register of a size: computed, or that of an equal size if only that one follows from the arguments."""
+        """The register of a size. It is computed from the arguments, if need be by way of an equal size."""
         if number.name in self.module.roots:
             return self.word(number.name)
         if number.name in self.sought:

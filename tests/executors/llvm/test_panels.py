@@ -25,6 +25,11 @@ def with_product(a, b, bias):
     return product, product.T + bias[:, None], product.sum(axis=0)
 
 
+def with_sums(a, b, bias):
+    product = a @ b
+    return product, product + bias, product.sum(axis=0)
+
+
 def operands(m, n, k, dtype="float64"):
     r = np.random.default_rng(m)
     return tuple(r.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n), n))
@@ -125,3 +130,49 @@ def test_what_is_left_to_a_library(shape):
     alone = tnp.jit(np.matmul)
     assert_close(alone(*operands(50, 50, 50)[:2]), np.matmul(*operands(50, 50, 50)[:2]))
     assert "llvm" not in str(tnp.last_traces(alone)[-1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", [rectified, normalised, with_sums])
+def test_any_size(function, dtype):
+    """One program for any size. Sizes may be less than a tile, and longer than those that panels are made for."""
+    jitted = tnp.jit(function, dynamic=True)
+    for shape in ((150, 60, 40), (2, 2, 2), (3, 100, 5), (100, 3, 7), (13, 33, 700), (301, 40, 2), (64, 64, 64)):
+        args = operands(*shape, dtype)
+        with within_bounds():
+            made = jitted(*args)
+        assert_close(made, function(*args))
+        assert is_fused(jitted)
+    assert tnp.cache_info(jitted).misses == 1
+
+
+def test_any_number_of_rows():
+    """The matrix on the right has one size, as weights have."""
+    _, weights, bias = operands(1, 50, 30)
+    jitted = tnp.jit(rectified)
+    for rows in (40, 100, 2, 7, 12, 513):
+        a = operands(rows, 50, 30)[0]
+        with within_bounds():
+            made = jitted(a, weights, bias)
+        assert_close(made, rectified(a, weights, bias))
+    assert tnp.cache_info(jitted).misses == 2
+    assert is_fused(jitted)
+
+
+def test_any_size_has_the_same_bits_on_any_number_of_threads():
+    jitted, before, found = tnp.jit(rectified, dynamic=True), tnp.get_num_threads(), []
+    jitted(*operands(200, 100, 50))
+    try:
+        for threads in (1, 2, 3):
+            tnp.set_num_threads(threads)
+            found.append(jitted(*operands(511, 130, 61)))
+    finally:
+        tnp.set_num_threads(before)
+    assert tnp.cache_info(jitted).misses == 1
+    assert all(np.array_equal(x, found[0]) for x in found)
+
+
+def test_any_size_of_a_product_that_nothing_follows():
+    jitted = tnp.jit(np.matmul, dynamic=True)
+    assert_close(jitted(*operands(50, 50, 50)[:2]), np.matmul(*operands(50, 50, 50)[:2]))
+    assert "llvm" not in str(tnp.last_traces(jitted)[-1])

@@ -399,21 +399,23 @@ class Prologue:
         """The kinds of arrays that are looked at together, with equal dimensions, and which conditions that replaces."""
         kinds = [kind for _, kind in known]
         replaced = {c for of_array, _ in known for c in of_array}
+
+        def first_equal(i: int, d: int) -> tuple[int, int]:
+            """The first dimension that is known to be equal to dimension ``d`` of array ``i``."""
+            equal = kinds[i].shape[d]
+            return (i, d) if isinstance(equal, int) else first_equal(*equal)
+
         for condition in conditions:
             places = [_DIMENSION.fullmatch(side) for side in condition.split(" == ")]
             if len(places) != 2 or any(p is None or p[1] not in names for p in places):
                 continue
-            (a, d), (b, e) = sorted((names.index(p[1]), int(p[2])) for p in places if p is not None)
+            (a, d), (b, e) = sorted(first_equal(names.index(p[1]), int(p[2])) for p in places if p is not None)
             first, second = kinds[a].shape[d], kinds[b].shape[e]
+            assert isinstance(first, int) and isinstance(second, int)
             # the second has symbolic dimensions, is in C order, and says no more of this one than the first does
-            if (
-                kinds[b].strides is None
-                and isinstance(first, int)
-                and isinstance(second, int)
-                and first <= second < 0
-                and a < b
-            ):
+            if kinds[b].strides is None and first <= second < 0 and a < b:
                 kinds[b] = kinds[b].with_dimension(e, (a, d))
+            if first_equal(a, d) == first_equal(b, e):
                 replaced.add(condition)
         return kinds, replaced
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
-from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
@@ -30,12 +30,13 @@ LEAST = 8
 
 def _is_small_inside(bsym: BoundSymbol) -> bool:
     a, b = bsym.args
-    if not is_known((*a.shape, *b.shape)):
-        return False
     if a.ndim != 2 or a.dtype.kind != "f" or a.dtype.bits < 32 or bsym.output.lang.name != "numpy":
         return False
-    (m, k), n = a.shape, b.shape[1]
-    return min(m, n) >= LEAST and 2 <= k <= INNER and n * k * int(a.dtype.itemsize) <= target.RIGHT_BYTES
+    # of symbolic sizes, those of the traced call decide
+    m, k, n = (symbols.value_of(symbols.number_of(size)) for size in (*a.shape, b.shape[1]))
+    if m is None or k is None or n is None or min(m, n) < LEAST or not 2 <= k <= INNER:
+        return False
+    return n * k * int(a.dtype.itemsize) <= target.RIGHT_BYTES
 
 
 @rule("matmul", checker=_is_small_inside)

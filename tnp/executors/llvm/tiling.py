@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import target
+from tnp.executors.llvm.loop_ir.functions import typical
+from tnp.executors.llvm.loop_ir.nodes import SizeOf
 from tnp.runtime import engine
 
 __all__ = ["Tiling", "tiling"]
@@ -20,9 +22,9 @@ EVEN = 4
 @dataclass(frozen=True)
 class Tiling:
     """How a product is cut: its elements are summed in registers by tiles of ``rows`` times ``columns``, and its rows go by panels
-    of several tiles. The last tile of a row or a column begins early where it would not be full."""
+    of several tiles. The last tile of a row or a column begins early where it would not be full. Sizes are integers or extents."""
 
-    shape: tuple[int, int, int]
+    shape: tuple[SizeOf, SizeOf, SizeOf]
     #: elements of a vector
     vector: int
     rows: int
@@ -30,25 +32,27 @@ class Tiling:
     panel: int
 
     @property
-    def panels(self) -> int:
-        return -(-self.shape[0] // self.panel)
+    def panels(self) -> SizeOf:
+        return (self.shape[0] + (self.panel - 1)) // self.panel
 
     @property
-    def strips(self) -> int:
+    def strips(self) -> SizeOf:
         """How many tiles stand side by side."""
-        return -(-self.shape[1] // self.columns)
+        return (self.shape[1] + (self.columns - 1)) // self.columns
 
     @property
-    def width(self) -> int:
-        """Elements of a row of a panel in memory: whole vectors."""
-        columns = max(self.shape[1], self.columns)
-        return -(-columns // self.vector) * self.vector
+    def width(self) -> SizeOf:
+        """Elements of a row of a panel in memory: whole vectors, and a tile at least."""
+        n = self.shape[1]
+        if not isinstance(n, int):
+            return self.strips * self.columns
+        return -(-max(n, self.columns) // self.vector) * self.vector
 
 
-def tiling(shape: tuple[int, int, int], dtype: DType) -> Tiling:
+def tiling(shape: tuple[SizeOf, SizeOf, SizeOf], dtype: DType) -> Tiling:
     """How a product of ``shape`` (rows, columns, length of the sums) is cut: independent of the number of threads, which changes no bit
-    therefore."""
-    m, n, k = shape
+    therefore. Of symbolic sizes, those of the traced call decide."""
+    m, n, _ = map(typical, shape)
     itemsize = int(dtype.itemsize)
     bits = engine.target().vector_bits
     vector = bits // (8 * itemsize)
@@ -60,4 +64,4 @@ def tiling(shape: tuple[int, int, int], dtype: DType) -> Tiling:
     in_all = -(-m // rows)
     panels = -(-in_all // tiles)
     panels = min(-(-panels // EVEN) * EVEN, in_all)
-    return Tiling((m, n, k), vector, rows, columns, -(-in_all // panels) * rows)
+    return Tiling(shape, vector, rows, columns, -(-in_all // panels) * rows)

@@ -11,13 +11,14 @@ Transactions on Mathematical Software 34 (2008).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.loop_ir.functions import Body
 from tnp.executors.llvm.loop_ir.nests import Call, RowsCode
-from tnp.executors.llvm.loop_ir.nodes import Apply, Nest, Panels, Reduce, cost_of, product
+from tnp.executors.llvm.loop_ir.nodes import Apply, Nest, Panels, Reduce, SizeOf, cost_of, product
 from tnp.executors.llvm.tiling import tiling
 
 if TYPE_CHECKING:
@@ -44,41 +45,53 @@ class PanelsCode(RowsCode):
 
     def calls(self) -> Iterator[Call]:
         cut, k = self.cut, self.depth.limit
-        strips = self.module.scratch(cut.strips * cut.columns * k * self.itemsize)
-        yield Call(self._copy_right(strips), cut.strips, cut.columns * k)
-        cost = cut.panel * (self.column.limit * k // 10 + sum(_cost(nest) for nest, _ in self.others))
+        strips = self.module.scratch(cut.strips * k * (cut.columns * self.itemsize))
+        yield Call(self._copy_right(strips), cut.strips, k * cut.columns)
+        cost = (self.column.limit * k // 10 + sum(_cost(nest) for nest, _ in self.others)) * cut.panel
         yield Call(self._multiply(strips), cut.panels, cost)
 
-    def _begin(self, body: Body, i: str, length: int, limit: int) -> str:
+    def _begin(self, body: Body, i: str, length: int, limit: SizeOf) -> str:
         """Where piece ``i`` of that length begins: the last one early if it would not be full."""
         begin = body.code.arithmetic("mul", i, str(length))
-        return begin if limit % length == 0 else extreme(body.code, "smin", begin, str(max(limit - length, 0)))
+        return begin if isinstance(limit, int) and limit % length == 0 else self._early(body, begin, length, limit)
 
-    def _place(self, body: Body, base: str, *steps: tuple[str, int]) -> str:
-        """The address so many elements behind ``base``: a sum of registers times numbers."""
+    def _early(self, body: Body, begin: str, length: int, limit: SizeOf) -> str:
+        """``begin``, or earlier, so that a piece of that length ends at ``limit``, unless that is shorter."""
+        if isinstance(limit, int):
+            return extreme(body.code, "smin", begin, str(max(limit - length, 0)))
+        last = body.head.code.op(f"sub nsw i64 {body.head.size(limit)}, {length}")
+        return extreme(body.code, "smin", begin, extreme(body.head.code, "smax", last, "0"))
+
+    def _place(self, body: Body, base: str, *steps: tuple[str, SizeOf]) -> str:
+        """The address so many elements behind ``base``: a sum of registers times sizes."""
         total = "0"
         for register, factor in steps:
-            total = body.code.arithmetic("add", total, body.code.arithmetic("mul", register, str(factor)))
+            step = body.code.arithmetic("mul", register, body.head.size(factor))
+            total = body.code.arithmetic("add", total, step)
         offset = body.code.arithmetic("mul", total, str(self.itemsize))
         return body.code.op(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def _copy_right(self, strips: str) -> str:
         """The function that copies the right operand to strips."""
         body, cut = Body(self), self.cut
-        base = body.head.pointer(strips)
-        filled = min(cut.columns, cut.shape[1])
+        (_, n, k), base = cut.shape, body.head.pointer(strips)
+        filled = extreme(body.head.code, "smin", str(cut.columns), body.head.size(n))
         with body.plain_loop("%begin", "%end") as strip:
-            first = self._begin(body, strip, cut.columns, cut.shape[1])
-            with body.loop(self.depth, "0", str(cut.shape[2])):
+            first = self._begin(body, strip, cut.columns, n)
+            with body.loop(self.depth, "0", body.head.size(k)):
                 inner = str(body.find(self.depth))
-                line = self._place(body, base, (strip, cut.shape[2] * cut.columns), (inner, cut.columns))
-                with body.counted(self.column, first, str(filled), "1 vectors") as j:
+                line = self._place(body, base, (strip, k * cut.columns), (inner, cut.columns))
+                with body.counted(self.column, first, filled, "1 vectors") as j:
                     scalars.store(body.code, body.value(self.right), self._place(body, line, (j, 1)), self.dtype, "")
-                if filled < cut.columns:
-                    with body.plain_loop(str(filled), str(cut.columns), "scalar") as j:
-                        zero = scalars.constant(0, self.dtype)
-                        scalars.store(body.code, zero, self._place(body, line, (j, 1)), self.dtype, "")
+                is_full = body.head.code.compare("sge", filled, str(cut.columns))
+                body.when(is_full, lambda: None, partial(self._fill_line, body, line, filled))
         return body.finish()
+
+    def _fill_line(self, body: Body, line: str, filled: str) -> None:
+        """Writes zeros to what is left of a line of a strip."""
+        with body.plain_loop(filled, str(self.cut.columns), "scalar") as j:
+            zero = scalars.constant(0, self.dtype)
+            scalars.store(body.code, zero, self._place(body, line, (j, 1)), self.dtype, "")
 
     def _multiply(self, strips: str) -> str:
         """The function that makes panels of the product, and what is computed from them."""
@@ -89,27 +102,26 @@ class PanelsCode(RowsCode):
         }
         sizes = {b: b.shape[0] * b.dtype.itemsize for b in sorted(own, key=lambda b: b.name)}
         body.take(
-            {"tiles": cut.panel * k * self.itemsize, "panel": (cut.rows + cut.panel) * cut.width * self.itemsize}
+            {"tiles": k * (cut.panel * self.itemsize), "panel": cut.width * ((cut.rows + cut.panel) * self.itemsize)}
             | sizes
         )
         base, tiles, panel = body.head.pointer(strips), body.pointers["tiles"], body.pointers["panel"]
         with body.plain_loop("%begin", "%end") as p:
             first = code.arithmetic("mul", p, str(cut.panel))
-            end = extreme(code, "smin", code.arithmetic("add", first, str(cut.panel)), str(m))
+            end = extreme(code, "smin", code.arithmetic("add", first, str(cut.panel)), body.head.size(m))
             filled = code.arithmetic("sub", code.arithmetic("add", end, str(cut.rows - 1)), first)
             count = code.arithmetic("udiv", filled, str(cut.rows))
             # where row 0 would be; a tile that begins early may begin before the panel
             back = code.arithmetic("sub", str(cut.rows), first)
-            back = code.arithmetic("mul", back, str(cut.width * self.itemsize))
-            origin = code.op(f"getelementptr i8, ptr {panel}, i64 {back}")
+            origin = self._place(body, panel, (back, cut.width))
             with body.plain_loop("0", count) as t:
-                tile = self._place(body, tiles, (t, cut.rows * k))
+                tile = self._place(body, tiles, (t, k * cut.rows))
                 self._copy_left(body, self._row_of_tile(body, first, t), tile)
-            with body.plain_loop("0", str(cut.strips)) as s:
-                strip = self._place(body, base, (s, cut.columns * k))
+            with body.plain_loop("0", body.head.size(cut.strips)) as s:
+                strip = self._place(body, base, (s, k * cut.columns))
                 left = self._begin(body, s, cut.columns, n)
                 with body.plain_loop("0", count) as t:
-                    tile = self._place(body, tiles, (t, cut.rows * k))
+                    tile = self._place(body, tiles, (t, k * cut.rows))
                     to = self._place(body, origin, (self._row_of_tile(body, first, t), cut.width), (left, 1))
                     self._multiply_tile(body, tile, strip, to)
             with body.loop(self.row, first, end):
@@ -123,7 +135,7 @@ class PanelsCode(RowsCode):
         if self.product.buffer.role == "row":
             body.pointers[self.product.buffer] = line
         else:
-            with body.loop(self.column, "0", str(self.cut.shape[1])):
+            with body.loop(self.column, "0", body.head.size(self.cut.shape[1])):
                 where = self._place(body, line, (str(body.find(self.column)), 1))
                 value = scalars.load(body.code, where, self.dtype, "")
                 body.store(self.product.buffer, self.product.at, value)
@@ -134,13 +146,16 @@ class PanelsCode(RowsCode):
     def _row_of_tile(self, body: Body, first: str, t: str) -> str:
         """The row in which tile ``t`` of the panel that begins at row ``first`` begins."""
         behind = body.code.arithmetic("add", first, body.code.arithmetic("mul", t, str(self.cut.rows)))
-        return extreme(body.code, "smin", behind, str(self.cut.shape[0] - self.cut.rows))
+        return self._early(body, behind, self.cut.rows, self.cut.shape[0])
 
     def _copy_left(self, body: Body, begin: str, tile: str) -> None:
-        """Copies rows of the left operand to a tile."""
+        """Copies rows of the left operand to a tile. Of fewer rows than a tile has, the last one is copied more than once."""
+        m, _, k = self.cut.shape
         with body.counted(self.row, begin, str(self.cut.rows), "scalar") as r:
+            if not isinstance(m, int):
+                body.values[-1][self.row] = extreme(body.code, "smin", str(body.find(self.row)), body.head.last(m))
             to = self._place(body, tile, (r, 1))
-            with body.loop(self.depth, "0", str(self.cut.shape[2]), "scalar"):
+            with body.loop(self.depth, "0", body.head.size(k), "scalar"):
                 where = self._place(body, to, (str(body.find(self.depth)), self.cut.rows))
                 scalars.store(body.code, body.value(self.left), where, self.dtype, "")
 
@@ -182,11 +197,11 @@ class PanelsCode(RowsCode):
         for i, place in enumerate(places):
             phi = f"phi {vector} [ zeroinitializer, %{before} ], [ {added[place]}, %{head} ]"
             code.lines[at + 1 + i] = f"  {sums[place]} = {phi}"
-        more = code.op(f"icmp slt i64 {following}, {cut.shape[2]}")
+        more = code.op(f"icmp slt i64 {following}, {body.head.size(cut.shape[2])}")
         code.line(f"br i1 {more}, label %{head}, label %{leave}")
         code.block(leave)
         for r, v in places:
-            where = code.op(f"getelementptr i8, ptr {to}, i64 {(r * cut.width + v * cut.vector) * itemsize}")
+            where = self._place(body, to, (str(r), cut.width), (str(v), cut.vector))
             code.line(f"store {vector} {added[r, v]}, ptr {where}, align {itemsize}")
 
 

@@ -21,7 +21,7 @@ from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lengths import with_symbols
 from tnp.executors.llvm.loop_ir.lowering import lowered
 from tnp.executors.llvm.loop_ir.moments import sum_squares_at_once
-from tnp.executors.llvm.loop_ir.nodes import Kernel
+from tnp.executors.llvm.loop_ir.nodes import Kernel, Panels
 from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.splitting import split
@@ -128,6 +128,8 @@ class SymbolicRegion(AnySizeRegion):
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = optimized(kernel)
+        if all(isinstance(entry, Panels) and len(entry.nests) == 1 for entry in self.kernel.nests):
+            raise Refused("it only multiplies matrices, which a library does as fast")
         engine.dump("loops", lambda: show(self.kernel, name), name)
         interface = _with_lengths(interface_of(self.kernel, region.inputs, sources_of_sizes(region)), region)
         ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)

@@ -242,7 +242,7 @@ class Runtime(ControlFlow):
 
     def decorator(self, d: Any) -> Any:
         """What decorates a function made by the program, where ``d`` is written."""
-        return functools.partial(self.call, d) if isinstance(d, type) and d in BUILTINS else d
+        return functools.partial(self.call, d) if type(d) in (type, types.FunctionType) and d in BUILTINS else d
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""

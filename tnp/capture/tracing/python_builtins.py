@@ -49,6 +49,7 @@ from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_numbers import MATH, converted, rounded
 from tnp.capture.tracing.python_reductions import is_flat, is_long, largest, total, truth
+from tnp.capture.tracing.remembering import CACHES
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.capture.tracing.warning_filters import CatchWarnings
@@ -329,6 +330,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     **OF_OBJECT,
     **FUNCTIONALS,
     **BROADCASTS,
+    **CACHES,
     **DELETING,
     **EIGENVALUES,
     **IN_PLACE,

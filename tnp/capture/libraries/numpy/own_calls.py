@@ -1,4 +1,4 @@
-"""Functions of NumPy's and SciPy's that are no operations and whose calls tnp makes itself: those that call a function of the user's, and
+"""Functions that are no operations and whose calls tnp makes itself: those that call a function of the user's, or remember what it gave, and
 those that say how errors are reported."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from tnp.capture.libraries.numpy.errstate import set_errors
 from tnp.capture.libraries.numpy.quadrature import integral
 from tnp.capture.libraries.numpy.root_finders import root_of
 from tnp.capture.libraries.numpy.window_functions import filtered
+from tnp.capture.tracing.remembering import CACHES
 
 __all__ = ["called_here"]
 
@@ -19,6 +20,8 @@ def called_here(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call of a Python function, ``NotImplemented`` if it is none of these."""
     if f is np.seterr:
         return set_errors(*args, **kwargs)
+    if f in CACHES:
+        return CACHES[f](*args, **kwargs)
     for made in (root_of, integral, filtered):
         found = made(f, args, kwargs)
         if found is not NotImplemented:

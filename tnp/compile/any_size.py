@@ -8,11 +8,13 @@ longer than a compilation does gets a program of its own, which is kept if it is
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import Prologue
@@ -125,10 +127,14 @@ def _traced_for_any_size(
     return traced()
 
 
-class HotSizes:
-    """A program for any size, behind its guards, and how long its calls take, by size."""
+class HotSizes(functools.partial):  # type: ignore[type-arg]  # a call of it is a call of another function from C
+    """A program for any size, behind its guards, and how long its calls take, by size. Before each call it takes its turn: it is timed, or
+    not."""
 
     is_for_any_size = True
+
+    def __new__(cls, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> Self:
+        return super().__new__(cls, made.guarded(made.program, in_turns=True))
 
     def __init__(self, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> None:
         self.jitted, self.form = jitted, form
@@ -144,20 +150,22 @@ class HotSizes:
         #: the seconds of an eager call, where the next call is to get a program for its size; and how often that was so
         self._eager = math.inf
         self._asked = 0
-        #: the program that is called where calls are not timed
-        self.untimed = made.run
-        #: calls until one is timed, and of how many calls that is one
-        self._left, self._pause = 0, TIMED
+        #: one of so many calls is timed
+        self._pause = TIMED
         self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
         self.__tnp_source__: str = self._program.__tnp_source__
+        self.func.__globals__["timed"] = self._call_timed
+        self._time_after(0)
 
-    def __call__(self, *values: Any) -> Any:
+    def _time_after(self, calls: float) -> None:
+        """Times the calls that come after so many others."""
+        turns = itertools.repeat(False) if calls == math.inf else itertools.repeat(False, int(calls))
+        self.func.__globals__["turns"] = itertools.chain(turns, itertools.repeat(True))
+
+    def _call_timed(self, *values: Any) -> Any:
         """The result, or ``MISS``. A call whose size has taken long in all compiles a program for that size."""
-        if self._left:
-            self._left -= 1
-            return self.untimed(*values)
         result = self._program(*values)
-        self._left = self._pause - 1
+        self._time_after(math.inf if self._made >= MOST else self._pause - 1)
         if self._due is not None:
             self._specialize(values)
         return result
@@ -168,7 +176,8 @@ class HotSizes:
         if self._made >= MOST or self._asked >= MOST_ASKED or eager < WORTH:
             return False
         self._asked += 1
-        self._eager, self._left = eager, 0
+        self._eager = eager
+        self._time_after(0)
         return True
 
     def _timed(self, program: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,7 +216,7 @@ class HotSizes:
     def _stop(self) -> None:
         """Calls are not timed any more: no further size gets a program."""
         self._made = MOST
-        self._program = self.untimed
+        self._time_after(math.inf)
 
     def _specialize(self, values: tuple[Any, ...]) -> None:
         """Compiles a program for the sizes of a call that has run."""

@@ -38,7 +38,7 @@ class Compiled(NamedTuple):
     """A program behind guards: ``run`` gives its result, or ``MISS``. ``traces`` are those after each pass, ``training`` is what
     differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs. ``program`` is what runs behind the
     guards. ``guarded(f)`` puts ``f`` behind the same guards; with ``with_sizes=True``, the first argument of ``f`` is the tuple of
-    symbolic sizes."""
+    symbolic sizes; for ``in_turns`` see :meth:`~tnp.capture.guards.prologue.Prologue.compile`."""
 
     run: Callable[..., Any]
     traces: list[Trace]
@@ -98,8 +98,8 @@ def compile_captured(
     inputs = [captured.expressions[p.name] for p in traces[-1].args]
     compile_guards = captured.prologue.compile
 
-    def guarded(program: Callable[..., Any], *, with_sizes: bool = False) -> Callable[..., Any]:
-        return compile_guards(inputs, program, executors[0].check_arrays, with_sizes=with_sizes)
+    def guarded(program: Callable[..., Any], *, with_sizes: bool = False, in_turns: bool = False) -> Callable[..., Any]:
+        return compile_guards(inputs, program, executors[0].check_arrays, with_sizes=with_sizes, in_turns=in_turns)
 
     return Compiled(guarded(program), traces, training, graphs, program, guarded)
 

@@ -340,7 +340,7 @@ def _rows_of_parts(points: ResumePoints, times: PartTimes) -> list[Row]:
 def _calling(prologue: Any, program: Callable[..., Any]) -> Callable[..., Any]:
     """A compiled prologue that calls another program, of the same inputs."""
     if isinstance(prologue, HotSizes):
-        prologue = prologue.untimed
+        prologue = prologue.func
     scope = {**prologue.__globals__, "computation": program}
     return FunctionType(prologue.__code__, scope, prologue.__name__)
 

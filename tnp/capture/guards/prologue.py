@@ -426,11 +426,13 @@ class Prologue:
         make_check: Callable[[Sequence[ArrayKind]], Callable[..., Any] | None] | None = None,
         *,
         with_sizes: bool = False,
+        in_turns: bool = False,
     ) -> Callable[..., Any]:
         """The prologue as a function that calls ``computation`` when every guard holds.
 
         ``make_check`` makes a quick function that says whether arrays are of given kinds (anything but ``None``), or
-        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first.
+        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first. ``in_turns``: where ``next(turns)``
+        says so, ``timed`` is called in the prologue's place; its globals are to have both.
         """
         if with_sizes:
             sizes = "".join(f"{n.text}, " for n in self.relations.symbols if n.form is None and n.low is not None)
@@ -447,6 +449,9 @@ class Prologue:
         alike = [self._checks[group] for group in groups]
         quick = None not in made, None not in alike
         source = self.python(inputs, [] if quick[0] else None, [] if quick[1] else None)
+        if in_turns:
+            head, _, body = source.partition("\n")
+            source = f"{head}\n  if next(turns): return timed({', '.join(self.variables)})\n{body}"
         context.update({f"fits{i}": check for i, check in enumerate(made)})
         context.update({f"alike{i}": check for i, check in enumerate(alike)})
         self._alike = {e: (None, conditions) for e, (_, conditions) in self._alike.items()}

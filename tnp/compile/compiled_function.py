@@ -38,6 +38,7 @@ from tnp.compile.faults import (
     while_compiling,
     without_values,
 )  # fmt: skip
+from tnp.compile.recursion import deeper, runs_eagerly
 from tnp.compile.resume_points import ResumePoints, is_worth_a_call
 from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.compile.switches import switches
@@ -232,6 +233,13 @@ class Jitted(EagerCalls, functools.partial[Any]):
         if self._is_switched():
             is_eager = switches.disabled and self.runs_eagerly
             return form.apply(self.__tnp_function__ if is_eager else self._checking, values)
+        if runs_eagerly(self):
+            return form.apply(self.__tnp_function__, values)
+        with deeper():
+            return self._compiled_call(form, values)
+
+    def _compiled_call(self, form: CallSignature, values: tuple[Any, ...]) -> Any:
+        """The same where there is to be a program."""
         with self.lock:
             for entry in self._entries:
                 if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:

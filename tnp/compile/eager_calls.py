@@ -21,6 +21,7 @@ from tnp.compile.faster_way import (
     GuardedWay,
 )
 from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of
+from tnp.compile.recursion import running_eagerly
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.compile.turns import Turns
 from tnp.core import check
@@ -422,7 +423,8 @@ class EagerCalls:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
             try:
-                result = form.apply(self.__tnp_function__, values)
+                with running_eagerly(self):
+                    result = form.apply(self.__tnp_function__, values)
             except Exception as raised:
                 if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
                     with self.lock, KEEPING:

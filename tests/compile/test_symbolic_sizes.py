@@ -275,3 +275,24 @@ def test_results_of_loops_that_are_stored_after_a_check():
         assert_same(x, y)
     with pytest.raises(ValueError, match="negative"):
         jitted(-np.ones(9), -5.0)
+
+
+def test_equal_dimensions_of_many_arrays_are_looked_at_together():
+    """The last line of the prologue, what is asked of every call, asks for no size."""
+
+    @tnp.jit
+    def f(a, b, c, d):
+        return a * b + c - d
+
+    for n in (5, 6, 7):
+        args = [np.arange(float(n)) + k for k in range(4)]
+        np.testing.assert_array_equal(f(*args), args[0] * args[1] + args[2] - args[3])
+    asked = [line for line in tnp.last_prologue_traces(f)[0].splitlines() if "fits0" not in line]
+    assert not any(".shape" in line for line in asked if "if not" in line)
+    for k in range(4):
+        args = [np.arange(7.0) for _ in range(4)]
+        args[k] = np.arange(8.0)
+        with pytest.raises(ValueError, match="broadcast"):
+            f(*args)
+    args = [np.arange(7.0), np.arange(1.0), np.arange(7.0), np.arange(1.0)]
+    np.testing.assert_array_equal(f(*args), args[0] * args[1] + args[2] - args[3])

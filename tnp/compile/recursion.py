@@ -28,7 +28,7 @@ def runs_eagerly(jitted: object) -> bool:
 @contextmanager
 def running_eagerly(jitted: object) -> Iterator[None]:
     """An eager call of a jitted function that tracing has given up. Calls of itself in it would be traced in vain, each as deep as it goes."""
-    before = getattr(_running, "eager", frozenset())
+    before: frozenset[int] = getattr(_running, "eager", frozenset())
     _running.eager = before | {id(jitted)}
     try:
         yield

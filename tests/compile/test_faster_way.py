@@ -499,6 +499,8 @@ def test_programs_that_calls_come_to_are_not_left_out():
         GuardedWay(lambda x: x, None, lambda: None, lambda: None, behind_guards=lambda f: f, too_long=lambda: 1.0)
         for _ in range(2)
     ]
+    for way in ways:
+        way.is_measured = False
     for k in range(3 * ALONE):
         ways[k % 2]._left -= 1
         assert not left_out.note(ways)
@@ -584,3 +586,16 @@ def test_guards_before_eager_calls_are_compiled_once(clock):
     way.beside_others()(1)
     way._start_over()
     assert way.beside_others() is way
+
+
+def test_what_is_never_measured_costs_nothing(monkeypatch):
+    """Calls go to the program itself, from the first one on."""
+    monkeypatch.setenv("TNP_TRY_EAGER", "0")
+    jitted = tnp.jit(lambda x: x * 2 + 1)
+    jitted(np.ones(3))
+    (form,) = jitted.forms()
+    runs = form.runs
+    assert runs == (jitted._entries[0].run,)
+    for _ in range(3 * faster_way.WARM):
+        jitted(np.ones(3))
+    assert form.runs is runs

@@ -109,14 +109,15 @@ class FasterWay:
         self._compiled, self._eagerly, self._state, self._tolerance = compiled, eagerly, state, tolerance
         self._chosen = chosen
         self.is_eager = False
-        #: whether it was found out which way takes less time
+        #: whether it was found out which way takes less time, or is not to be
         self.is_measured = False
         self._start_over()
         self._flips = 0
 
     def _start_over(self) -> None:
         self._tried = self._state()
-        self._left = WARM if environment.is_on("TNP_TRY_EAGER") and not check.enabled() else -1
+        measures = environment.is_on("TNP_TRY_EAGER") and not check.enabled()
+        self._left = WARM if measures else -1
         #: the least times of compiled and of eager calls, and how many were timed
         self._times = [math.inf, math.inf]
         self._count = 0
@@ -124,7 +125,7 @@ class FasterWay:
         #: what an eager call takes at most, once they are
         self._limit = math.inf
         self._slow = self._misses = 0
-        self.is_measured = False
+        self.is_measured = not measures
         self._choose(False)
 
     def _choose(self, is_eager: bool) -> None:

@@ -58,10 +58,10 @@ def test_reductions_and_products_move_out_of_loops_that_run():
     make = lambda: (np.arange(20.0), np.ones((3, 3)), 4)  # noqa: E731
     same_as_eager(f, make, executors=EXECUTORS)
     before, behind = parts(same_as_eager(f, make))
-    assert before.count("np.sum") == before.count("np.matmul") == before.count("np.max") == 1
+    assert before.count(".sum()") == before.count("np.matmul") == before.count(".max()") == 1
     assert "np.multiply" in before
-    assert "np.sum" not in behind
-    assert "np.sum" in parts(same_as_eager(g, make))[1], "it may have no iteration"
+    assert ".sum()" not in behind
+    assert ".sum()" in parts(same_as_eager(g, make))[1], "it may have no iteration"
 
 
 def test_what_a_loop_writes_is_not_invariant():

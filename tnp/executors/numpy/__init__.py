@@ -155,7 +155,7 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
         tags.add(OpTags.TAKES_OUT)
     checker = _IN_PARTS.get(name, _on_cpu)
     namespace = _quiet if name in _QUIET else _np_namespace(path)
-    printer = _print_ufunc if isinstance(function, np.ufunc) else None
+    printer = _print_ufunc if isinstance(function, np.ufunc) else _print_as_method if name in _METHODS else None
     return Implementation(_symbol(short, sym.meta, tags, printer, None, namespace), checker=checker)
 
 
@@ -211,8 +211,41 @@ _IN_PARTS = {
     **dict.fromkeys(("nanmean", "nanstd", "nanvar"), _is_of_known_size),
     **dict.fromkeys(("corrcoef", "cov", "median", "percentile", "quantile"), _is_of_known_length),
 }
+#: functions that call the method of that name
+_METHODS = frozenset(
+    (
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "argsort",
+        "cumprod",
+        "cumsum",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "repeat",
+        "std",
+        "sum",
+        "var",
+    )
+)
 #: functions that warn of what is in the data, which the program does itself
 _QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))
+
+
+@_statement
+def _print_as_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    """``x.sum()``, which ``np.sum(x)`` calls after half a microsecond. The function takes arguments that the method does not."""
+    x, given = bsym.args[0], [*bsym.args[1:], *bsym.kwargs.values()]
+    is_array = isinstance(x, TensorProxy) and not x.scalar
+    if not is_array or "correction" in bsym.kwargs or any(value is np._NoValue for value in given):
+        return call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+    return _method_text(bsym, context)
+
+
 _quiet = Namespace("quiet", "from tnp.executors.numpy import quiet")
 
 
@@ -220,11 +253,13 @@ def _print_statement(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return call_string(bsym.sym, bsym.args, bsym.kwargs, context)
 
 
-@_statement
-def _print_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+def _method_text(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     parts = [literal(a, context) for a in bsym.args[1:]]
     parts += [f"{k}={literal(v, context)}" for k, v in bsym.kwargs.items()]
     return f"{literal(bsym.args[0], context)}.{bsym.sym.name}({', '.join(parts)})"
+
+
+_print_method = _statement(_method_text)
 
 
 def _method(sym: Symbol, name: str) -> Implementation | None:

@@ -210,3 +210,11 @@ def test_axes_among_the_arguments(function):
             assert_same(jitted(a, *axis), f(a, *axis))
     assert "eager" not in str(tnp.explain(jitted)) and "opaque" not in str(tnp.explain(jitted))
     assert tnp.cache_info(jitted).misses <= 6
+
+
+def test_arrays_that_are_given_by_name():
+    compiled(lambda a: np.apply_along_axis(lambda v: v.max() - v.min(), axis=-1, arr=a), TABLE)
+    compiled(lambda a: np.apply_along_axis(func1d=lambda v: np.unique(v).size, axis=0, arr=a), TABLE)
+    compiled(lambda a: np.delete(arr=a[0], obj=np.where(a[0] > 0.2)[0]), TABLE)
+    compiled(lambda a: np.nan_to_num(x=a * 1.0, copy=False), TABLE)
+    compiled(lambda a: np.linalg.eigvals(a=a[:, :5] + a[:, :5].T), TABLE)

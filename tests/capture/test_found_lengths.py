@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.api import programs_of
+from tnp.capture.speculation.value_specialization import Specializer
+from tnp.compile.specialization import CallGuards
 from tnp.testing import assert_same
 
 integrate = pytest.importorskip("scipy.integrate")
@@ -171,3 +174,28 @@ def test_inside_of_loops():
     jitted = tnp.jit(f)
     for n in (60, 71, 82):
         assert_same(jitted(vector(n), 4), f(vector(n), 4))
+
+
+def test_long_loops_that_are_written_out(monkeypatch):
+    """Each length is found out by a program that computes what those before did: some are enough, and then Python runs the loop."""
+    asked = []
+
+    def counted(self, wanted, once=CallGuards.once):
+        asked.append(len(wanted.trace.body))
+        return once(self, wanted)
+
+    def f(x):
+        left = np.ones(len(x))
+        for i in range(len(x) - 20):
+            v = x[i : i + 20][left[i : i + 20] > 0]
+            far = np.abs(np.polyfit(np.arange(len(v)), v, 1)[0] * np.gradient(v)) > 0.02
+            left[i : i + 20][left[i : i + 20] > 0] -= far
+        return left
+
+    monkeypatch.setattr(CallGuards, "once", counted)
+    x = vector(90)
+    jitted = tnp.jit(f)
+    with not_compiled_whole("the value guards have"):
+        for _ in range(2):
+            assert_same(jitted(x), f(x))
+    assert 0 < sum(asked) < 4 * Specializer.MOST_ASKED

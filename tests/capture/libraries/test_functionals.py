@@ -210,3 +210,43 @@ def test_axes_among_the_arguments(function):
             assert_same(jitted(a, *axis), f(a, *axis))
     assert "eager" not in str(tnp.explain(jitted)) and "opaque" not in str(tnp.explain(jitted))
     assert tnp.cache_info(jitted).misses <= 6
+
+
+def test_arrays_that_are_given_by_name():
+    compiled(lambda a: np.apply_along_axis(lambda v: v.max() - v.min(), axis=-1, arr=a), TABLE)
+    compiled(lambda a: np.apply_along_axis(func1d=lambda v: np.unique(v).size, axis=0, arr=a), TABLE)
+    compiled(lambda a: np.delete(arr=a[0], obj=np.where(a[0] > 0.2)[0]), TABLE)
+    compiled(lambda a: np.nan_to_num(x=a * 1.0, copy=False), TABLE)
+    compiled(lambda a: np.linalg.eigvals(a=a[:, :5] + a[:, :5].T), TABLE)
+
+
+def puts(a, v):
+    b, c, d = a.copy(), a.copy(), a.copy()
+    np.place(arr=b, mask=b > 0.5, vals=v)
+    np.put(a=c, ind=np.array([1, 3]), v=v[0])
+    np.copyto(src=v[1] + a, dst=d, where=a > 0.3)
+    return b, c, d
+
+
+def joins(a, v):
+    return (
+        np.append(arr=v, values=v),
+        np.take(indices=[0, 2], a=v),
+        np.interp(xp=v, fp=v, x=a),
+        np.isscalar(element=v[0]),
+        np.isscalar(element=v),
+    )
+
+
+@pytest.mark.parametrize("f", [puts, joins])
+def test_what_functions_need_by_name(f):
+    compiled(f, TABLE, np.array([1.0, 2.0, 3.0]))
+
+
+def test_names_of_what_is_given_already():
+    def f(a):
+        return np.take(a, [0], a=a)
+
+    for g in (f, tnp.jit(f)):
+        with pytest.raises(TypeError):
+            g(TABLE)

@@ -171,7 +171,7 @@ class Plain:
         return 2 * other
 
 
-@pytest.mark.parametrize("other", [None, "a", b"a", {}, ..., np.ndarray, Plain()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("other", ["a", b"a", {}, ..., np.ndarray, Plain()], ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("x", [np.arange(3.0), np.float64(2)], ids=["array", "scalar"])
 def test_operators_with_objects_are_left_to_numpy(x, other):
     for function in (lambda x: x == other, lambda x: other != x):

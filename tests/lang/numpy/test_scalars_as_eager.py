@@ -219,3 +219,35 @@ def test_complex_numbers_compare_with_scalars(dtype, number):
     for function in (compared, decided):
         expected, found = function(a, number), tnp.jit(function)(a, number)
         assert repr(found) == repr(expected)
+
+
+# None
+
+
+def is_none(x):
+    return x == None, x != None, None == x, None != x  # noqa: E711
+
+
+def is_none_by_functions(x):
+    return np.equal(x, None), np.not_equal(None, x), np.any(np.equal(x, None)), np.where(x == None, 0, x)  # noqa: E711
+
+
+def branches_on_none(x):
+    total = x.sum()
+    if total == None:  # noqa: E711
+        return x
+    return x / total
+
+
+@pytest.mark.parametrize("f", [is_none, is_none_by_functions, branches_on_none])
+@pytest.mark.parametrize("dtype", ["f8", "i4", "?", "c8"])
+@pytest.mark.parametrize("shape", [(2, 3), (0,), ()])
+def test_nothing_is_equal_to_none(f, dtype, shape):
+    a = np.ones(shape, dtype)
+    check(f, a)
+    check(f, a[()])
+    tnp.jit(f, strict=True)(a)
+
+
+def test_none_has_no_order():
+    check(lambda x: x < None, X, error=TypeError)

@@ -30,6 +30,23 @@ def test_points_outside(kind, options):
     whole(lambda x, y, at: interpolate.interp1d(x, y, kind=kind, **options)(at), X, Y, np.linspace(-1, 2, 9))
 
 
+@pytest.mark.parametrize("dtype", ["f8", "i8"])
+@pytest.mark.parametrize("options", [{}, {"fill_value": "extrapolate"}, {"bounds_error": False, "fill_value": -1.0}])
+def test_points_of_one_abscissa(options, dtype):
+    """``np.interp`` computes some of them, and a formula that divides by nothing the others."""
+
+    def f(x, y, at):
+        return interpolate.interp1d(x, y, **options)(at), interpolate.interp1d(x, np.stack([y, 2 * y]), **options)(at)
+
+    x, y = np.array([1, 1, 3, 3, 4]), np.array([0, 1, 5, 2, 2])
+    at = np.array([1.0, 1.5, 3.0, 3.5, 4.0])
+    with np.errstate(all="ignore"):
+        whole(f, x.astype(dtype), y.astype(float), at)
+        whole(f, x.astype(float), y, at)
+        made, jitted = interpolate.interp1d(x, y, **options), tnp.jit(lambda g, at: g(at))
+        assert_same(jitted(made, at), made(at))
+
+
 def test_points_outside_raise():
     jitted = tnp.jit(lambda x, y, at: interpolate.interp1d(x, y)(at))
     jitted(X, Y, AT)

@@ -127,6 +127,8 @@ class Specializer:
     #: so many have programs of any length. Those of more have so many operations in all: of a loop that is written out, each computes again
     #: what the ones before do
     FEW, MOST_OPERATIONS = 4, 1_000
+    #: operations, in all, of the programs that are made to find out a length in the present call
+    MOST_ASKED = 3_000
     #: values of a length that get a program each, before one serves all lengths
     FEW_LENGTHS = 2
     #: so many integers are guarded, in place of a value that is computed of them
@@ -146,6 +148,8 @@ class Specializer:
         #: the operations of their programs, in all, and how many of the values each place of the program needs
         self._operations = 0
         self._places: Counter[str] = Counter()
+        #: the operations of the programs that found out lengths in the present call
+        self._asked = 0
         #: what :meth:`value` raised last, which code in C may have replaced by an error of its own
         self.refused: NeedsValue | None = None
         #: whether it is too early to specialize: unrolling loops might make the value known
@@ -166,12 +170,15 @@ class Specializer:
         return True
 
     def present(self, n: NumberProxy) -> int | None:
-        """A length in the present call, on which the trace does not come to depend; ``None`` if it is too early to ask, or no program of its
-        own computes it."""
+        """A length in the present call, on which the trace does not come to depend; ``None`` if it is too early to ask, no program of its
+        own computes it, or the trace has asked for too many: each program computes again what those before do."""
         if self.evaluator is None or self.tracer.differentiating or self.postponed():
             return None
         wanted = self._value_guard(n, "a length", NeedsValue("a length is known only when the program runs"))
         if wanted is None or wanted.draws:
+            return None
+        self._asked += len(wanted.trace.body)
+        if self._asked > self.MOST_ASKED:
             return None
         with suspended(self.tracer):
             return cast("int", self.evaluator.once(wanted))

@@ -65,7 +65,7 @@ from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS, of_items
+from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS, OF_NUMPY, of_items
 from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.running_generators import RunningGenerator, check_generator
 from tnp.capture.tracing.signatures import signature_of
@@ -285,7 +285,7 @@ class Runtime(ControlFlow):
             f, args = getattr(object, f.__name__), (f.__self__, *args)
         special = _own_builtin(f)
         if special is not None:
-            if is_traced(args) or f in ALWAYS or f is len:
+            if is_traced(args) or f in ALWAYS or f is len or (f in OF_NUMPY and is_traced(kwargs)):
                 return special(*args, **kwargs)
             return f(*args, **{k: hooked(v) for k, v in kwargs.items()})
         if kind is types.BuiltinFunctionType and type(f.__self__) is np.ndarray:

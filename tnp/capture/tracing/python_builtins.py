@@ -56,7 +56,7 @@ from tnp.capture.tracing.warning_filters import CatchWarnings
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 
-__all__ = ["ALWAYS", "BUILTINS", "of_items"]
+__all__ = ["ALWAYS", "BUILTINS", "OF_NUMPY", "of_items"]
 
 _MISSING = object()
 
@@ -336,6 +336,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     **IN_PLACE,
     **MATH,
 }
+#: of those, functions of NumPy's: their arrays may be given by name
+OF_NUMPY = frozenset((*FUNCTIONALS, *DELETING, *EIGENVALUES, *IN_PLACE))
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     list, np.ndarray, np.ndarray.__new__, np.errstate, np.vectorize, np.fromiter, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,

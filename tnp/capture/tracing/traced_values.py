@@ -518,13 +518,18 @@ class TracedObject:
 _MOST_ROWS = 10_000
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _MISSING = object()
+#: comparisons that take ``None``: NumPy's arrays by element, everything else as a whole
+_WITH_NONE = ("eq", "ne")
 
 
 def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
     def operate(self: TracedArray, other: Any) -> Any:
         tracer = _tracer.current()
         if not tracer.is_operand(other):
-            return left_to(other, self)
+            if other is not None or method not in _WITH_NONE:
+                return left_to(other, self)
+            if self.scalar or self.library.language.name == "torch":
+                return method == "ne"
         return tracer.operate(method, *((other, self) if reflected else (self, other)))
 
     return operate

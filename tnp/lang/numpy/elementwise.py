@@ -138,10 +138,12 @@ def operands_differ(operands: list[Any]) -> bool:
 
 def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
     """A comparison of integers with a Python integer that their dtype does not hold, or of two of Python's, which NumPy decides by
-    value."""
+    value; or one with ``None``, to which nothing is equal."""
     if all(is_number(x) and (x.python_type if isinstance(x, NumberProxy) else type(x)) is int for x in (a, b)):
         # Of any size: NumPy compares Python's integers as objects.
         return as_array(getattr(clang, name)(a, b), dtypes.bool8)
+    if name in ("eq", "ne") and (a is None) != (b is None):  # no number is None
+        return clang.full_like(as_array(b if a is None else a), name == "ne", dtype=dtypes.bool8)
     for x, number, sides in ((a, b, lambda s: (0, s)), (b, a, lambda s: (s, 0))):
         x = as_array(x) if isinstance(x, np.integer) else x
         if isinstance(x, TensorProxy) and is_number(number):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import types
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tnp.core.errors import NeedsEager
+from tnp.core.symbol import Symbol
 from tnp.runtime.quiet import quiet
 
-__all__ = ["MANY", "check_plain", "check_where", "count_of_plain", "with_dtype_for_signature"]
+__all__ = ["MANY", "check_plain", "check_where", "count_of_plain", "in_places", "with_dtype_for_signature"]
 
 #: functions that act on files
 _ON_FILES = (np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromregex)
@@ -84,3 +88,20 @@ def count_of_plain(x: Any) -> int:
         return type(x) in (bool, int, float, complex)
     counts = [count_of_plain(y) for y in x]
     return sum(counts) if all(counts) else 0
+
+
+def in_places(
+    symbol: Symbol | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with those that the function needs in their places, where passes look for them. They may be given by name."""
+    needed = () if symbol is None else _needed(symbol.meta)[len(args) :]
+    given = tuple(itertools.takewhile(kwargs.__contains__, needed))
+    return (*args, *map(kwargs.get, given)), {name: x for name, x in kwargs.items() if name not in given}
+
+
+@cache
+def _needed(meta: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters at the front that have no default."""
+    parameters = inspect.signature(meta).parameters.values()
+    plain = itertools.takewhile(lambda p: p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty, parameters)
+    return tuple(p.name for p in plain)

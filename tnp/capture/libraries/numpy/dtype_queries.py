@@ -42,6 +42,10 @@ def _min_scalar_type(a: Any) -> Any:
     raise NeedsValue("np.min_scalar_type of a number")
 
 
+def _is_scalar(element: Any) -> bool:
+    return type(element) in (TracedNumber, TracedEither) or (type(element) is TracedArray and element.scalar)
+
+
 def _share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     if type(a) is TracedArray and type(b) is TracedArray:
         if a.scalar or b.scalar:
@@ -60,7 +64,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: _common_type,
     np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
-    np.isscalar: lambda x: type(x) in (TracedNumber, TracedEither) or (type(x) is TracedArray and x.scalar),
+    np.isscalar: _is_scalar,
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),
     np.may_share_memory: _share_memory,
     np.min_scalar_type: _min_scalar_type,

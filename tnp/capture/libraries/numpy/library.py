@@ -14,7 +14,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import library_of_value, register
 from tnp.capture.libraries.numpy import array_classes, cell_arrays, lifting, out
-from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, with_dtype_for_signature
+from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain, in_places, with_dtype_for_signature
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.eigenvalues import BY_VALUES
 from tnp.capture.libraries.numpy.flags import flags_of
@@ -186,6 +186,8 @@ class NumpyLibrary(Operators, Subscripts):
                 subclassed.add(x.storage)
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kwargs:
+            args, kwargs = in_places(self.symbol_of(function), args, kwargs)
         own = cell_arrays.called(function, args, kwargs)
         if own is NotImplemented:
             own = array_classes.called(self, tracer, function, args, kwargs)

@@ -46,7 +46,7 @@ from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
-from tnp.capture.rewrite.raising import mark_what_raises
+from tnp.capture.rewrite.raising import mark_what_raises, move_into_else
 from tnp.capture.rewrite.scopes import Names, only_assigned
 from tnp.runtime import disk_cache, locks
 
@@ -570,6 +570,7 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in as_list(rewriter.visit(s))]
+        move_into_else(node.body)
         return_what_is_raised(node, RUNTIME)
         hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS - _OF_MODULE)

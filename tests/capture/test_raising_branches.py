@@ -147,3 +147,70 @@ def test_messages_of_assertions_are_made_where_they_fail(f):
     assert failed
     assert tnp.cache_info(jitted).misses <= 3
     assert "Python runs" not in str(tnp.explain(jitted))
+
+
+def by_ranges(t):
+    if t < 1.0:
+        return t * 2
+    elif t < 2.0:
+        return np.sqrt(t)
+    raise ValueError(f"{t} is too large")
+
+
+def step_by_step(t):
+    if t < 1.0:
+        return t * 2
+    y = np.sin(t)
+    if y < 0.95:
+        return y
+    z = y + t
+    if z < 50:
+        return z
+    text = f"bad: {z}"
+    raise ValueError(text)
+
+
+def in_a_range(t):
+    if t > 0:
+        if t < 1:
+            return t
+        if t < 2:
+            return 2 * t
+        raise ValueError("too large")
+    raise KeyError("negative")
+
+
+def of_pairs(t):
+    if 0.0 <= t < 1.0:
+        return t, 1
+    if t < 0:
+        raise KeyError("negative")
+    if t < 2.0:
+        return t * t, 2
+    raise ValueError(t)
+
+
+@pytest.mark.parametrize("f", [by_ranges, step_by_step, in_a_range, of_pairs], ids=lambda f: f.__name__)
+def test_a_raise_behind_branches_that_return(f):
+    """What the last branch leaves raises. Loops that call the function are native, as they are with the ``raise`` in an ``else``."""
+
+    def collected(x):
+        return np.array([f(t) for t in x])
+
+    def summed(x):
+        total = 0.0
+        for t in x:
+            total += np.sum(f(t))
+        return total
+
+    rng = np.random.default_rng(0)
+    for program in (collected, summed):
+        jitted = tnp.jit(program, strict=True)
+        for high in (1.9, 1.0):
+            x = rng.uniform(0.05, high, 100)
+            assert_same(jitted(x), program(x))
+        assert tnp.cache_info(jitted).misses == 1
+        for value in (58.0, -1.0, np.nan):
+            x[7] = value
+            expected, _ = outcome(program, (x,))
+            assert_same(outcome(jitted, (x,))[0], expected)

@@ -533,3 +533,75 @@ def test_modules_that_are_imported_by_their_names():
     assert "eager" not in str(tnp.explain(jitted)) and "in parts" not in str(tnp.explain(jitted))
     with not_compiled_whole("not loaded"):
         assert_same(tnp.jit(missing)(x), missing(x))
+
+
+GAIN = 2.0
+
+
+def doubled(x, r):
+    return x * 2 + r
+
+
+def clipped(x, r):
+    return np.minimum(x, r)
+
+
+def by_name(x, name):
+    return globals()[name.lower()](x, 0.5) * globals()["GAIN"], [globals()[n](x, 1.0) for n in ("doubled", "clipped")]
+
+
+def test_functions_and_numbers_by_their_global_names(monkeypatch):
+    """``globals()[name]`` is read as the name is: a number is an input, a function is guarded."""
+    x = np.linspace(-2.0, 2.0, 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        jitted = tnp.jit(by_name, strict=True)
+        for name in ("Doubled", "Clipped"):
+            for gain in (2.0, 3.0):
+                monkeypatch.setitem(globals(), "GAIN", gain)
+                assert_same(jitted(x, name), by_name(x, name))
+        assert tnp.cache_info(jitted).misses == 2
+        monkeypatch.setitem(globals(), "clipped", doubled)
+        assert_same(jitted(x, "Clipped"), by_name(x, "Clipped"))
+    with pytest.raises(KeyError, match="missing"):
+        tnp.jit(by_name)(x, "Missing")
+
+
+def test_a_global_name_that_is_not_there_yet(monkeypatch):
+    def program(x):
+        try:
+            shift = globals()["SHIFT"]
+        except KeyError:
+            shift = -1.0
+        return np.sin(x) + shift
+
+    x, jitted = np.linspace(-2.0, 2.0, 9), tnp.jit(program)
+    with not_compiled_whole("may catch an error"):
+        assert_same(jitted(x), np.sin(x) - 1.0)
+    monkeypatch.setitem(globals(), "SHIFT", 4.0)
+    assert_same(jitted(x), np.sin(x) + 4.0)
+    monkeypatch.delitem(globals(), "SHIFT")
+    assert_same(jitted(x), np.sin(x) - 1.0)
+
+
+def test_other_uses_of_globals_are_pythons():
+    """Python looks into the dict of the module; what stands around is compiled."""
+
+    def program(x, name, value):
+        y = np.sin(x) + 1
+        globals()[name] = value
+        names = globals()
+        z = np.cos(y) * names.get(name, 7.0) + names["GAIN"]
+        return z - y, name in globals()
+
+    def globals_of_another(x, globals):
+        return np.sin(x) * globals()["GAIN"]
+
+    x = np.linspace(-2.0, 2.0, 9)
+    try:
+        for value in (2.0, 3.0):
+            assert_same(runs_eagerly(program, x, "MADE", value, reason="globals"), program(x, "MADE", value))
+            assert GAIN == 2.0 and MADE == value  # noqa: F821
+    finally:
+        globals().pop("MADE", None)
+    assert_same(tnp.jit(globals_of_another)(x, lambda: {"GAIN": 5.0}), np.sin(x) * 5.0)

@@ -87,6 +87,21 @@ def test_one_long_eager_call_tells_enough(clock):
     assert calls.count("eager") == 1 and not way.is_eager
 
 
+def test_one_call_that_waited_for_its_turn_decides_nothing(clock):
+    """The first eager call takes 5 ms, since the process was stopped meanwhile."""
+    calls = []
+    compiled, eagerly = ways(clock, 1e-3, 2e-4, calls)
+
+    def stopped_once(size):
+        clock.now += 5e-3 * ("eager" not in calls)
+        return eagerly(size)
+
+    way = FasterWay(compiled, stopped_once, lambda: 0)
+    for _ in range(60):
+        way(1)
+    assert way.is_eager
+
+
 def test_eager_calls_that_become_longer_are_compiled_again(clock):
     calls = []
     way = FasterWay(*ways(clock, 2e-5, 1e-5, calls), lambda: 0)

@@ -47,8 +47,8 @@ TOLERANCE = 1.02
 TRAINING_TOLERANCE = 3.0
 #: seconds that an eager call costs more than calling the function
 OVERHEAD = 1e-7
-#: seconds of an eager call that tell without a second one whether it takes longer
-LONG = 2e-3
+#: seconds of an eager call that tell without a second one whether it takes longer: more than a process may wait for its turn
+LONG = 0.02
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried: of calls in parts with and without
 #: loops, which Python may run a thousand times as long; and of calls that are compiled whole
 TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2

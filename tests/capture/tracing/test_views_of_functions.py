@@ -412,6 +412,40 @@ def test_an_array_and_a_reshape_of_it_are_returned_as_numpy_relates_them():
         assert not np.shares_memory(columns, rows)
 
 
+def test_a_reshape_of_a_line_of_unknown_layout_is_a_view():
+    """Rows of a result whose layout tnp does not know, reshaped: they share the memory of one array, and the program is compiled whole."""
+
+    def program(a, b):
+        rows = np.dot(a, b.T).T
+        first, second = rows[0].reshape(4, 5), rows[1].reshape(2, 10)
+        first[1] += 1
+        first[2:] *= 2
+        return first, second, rows, rows[:, :1].reshape(3).reshape(1, 3, 1)
+
+    a, b = np.arange(60.0).reshape(20, 3), np.arange(9.0).reshape(3, 3)
+    expected = program(a, b)
+    for executors in EXECUTORS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tnp.EagerFallbackWarning)
+            got = tnp.jit(program, **({"executors": executors} if executors else {}))(a, b)
+        assert_same(got, expected)
+        assert [np.shares_memory(got[2], x) for x in got] == [np.shares_memory(expected[2], x) for x in expected]
+
+
+def test_a_ravel_of_a_line_of_unknown_layout_is_none():
+    """``ravel`` copies what is not contiguous, so that tnp cannot tell."""
+
+    def program(a, b):
+        rows = np.dot(a, b.T).T
+        return rows[0], rows[0].ravel()
+
+    a, b = np.arange(60.0).reshape(20, 3), np.arange(9.0).reshape(3, 3)
+    with not_compiled_whole("may or may not share memory"):
+        got = tnp.jit(program)(a, b)
+    assert_same(got, program(a, b))
+    assert not np.shares_memory(*got)
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.complex128])
 def test_scalar_types_of_arrays(kind):
     """``np.float64(x)`` is ``x`` itself where that is an array of this dtype, and a new array of another."""

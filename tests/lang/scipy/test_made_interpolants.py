@@ -21,6 +21,21 @@ def test_kinds(kind):
     whole(lambda x, y, at: interpolate.interp1d(x, y, kind=kind)(at), X, Y, AT)
 
 
+@pytest.mark.parametrize("options", [{}, {"fill_value": "extrapolate"}, {"bounds_error": False}])
+@pytest.mark.parametrize("kinds", ["dd", "ld", "dl", "dD"])
+@pytest.mark.parametrize("width", [0, 2])
+def test_steps_between_equal_knots(options, kinds, width):
+    """SciPy leaves some of the lines to ``np.interp``, which takes the last value of a step where its own code takes the first."""
+    x, y = np.array([0, 0, 1, 1, 2, 3, 3]).astype(kinds[0]), np.array([-1, 4, 0, 7, 2, 5, 3]).astype(kinds[1])
+    y = np.stack([y, y + 1], 1) if width else y
+    at = np.array([0, 0.5, 1, 1.5, 2, 2.5, 3])
+    program = lambda x, y, at: interpolate.interp1d(x, y, axis=0, **options)(at)  # noqa: E731
+    with np.errstate(invalid="ignore", divide="ignore"):
+        whole(program, x, y, at)
+        made = interpolate.interp1d(x, y, axis=0, **options)
+        assert_same(tnp.jit(lambda made, at: made(at) + 1)(made, at), made(at) + 1)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"fill_value": "extrapolate"}, {"bounds_error": False}, {"bounds_error": False, "fill_value": (1.0, 2.0)}],

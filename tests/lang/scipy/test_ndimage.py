@@ -298,3 +298,18 @@ def test_sums_of_labels_beside_kernels_for_any_size():
     for n in (20, 24, 31):
         x = RNG.random((n, n))
         assert_same(jitted(x), f(x))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.uint8, bool])
+def test_centers_of_mass(kind):
+    """They are native for images of any size; SciPy computes those of parts with labels, and of complex numbers."""
+    image = (np.arange(63).reshape(9, 7) * 37 % 11).astype(kind)
+    jitted = tnp.jit(lambda x: ndimage.center_of_mass(x), dynamic=True, strict=True)
+    for part in (image, image[:5], image[:, :4].T, image[2]):
+        assert_same(jitted(part), ndimage.center_of_mass(part))
+    labels = np.arange(63).reshape(9, 7) % 3
+    assert_same(
+        tnp.jit(lambda x, at: ndimage.center_of_mass(x, at, [1, 2]))(image, labels),
+        ndimage.center_of_mass(image, labels, [1, 2]),
+    )
+    assert_same(tnp.jit(lambda x: ndimage.center_of_mass(x))(image * 1j), ndimage.center_of_mass(image * 1j))

@@ -42,7 +42,7 @@ CALLEE = f"{PREFIX}callee"
 _VALUE = f"{PREFIX}value"
 
 #: functions that look at their caller's frame; ``super`` does so only in the statement that it stands in
-_FRAME_FUNCTIONS = frozenset(("locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
+_FRAME_FUNCTIONS = frozenset(("locals", "vars", "eval", "exec", "dir", "breakpoint"))
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: what is evaluated later, or by itself

@@ -3,13 +3,16 @@
 ``if (x < 0).any(): raise ValueError(f"negative: {x[x < 0]}")`` formats values that only the running program knows. Such a
 branch is never traced to its end. So a block of simple statements that ends in ``raise`` runs in ``with runtime.raising:``,
 which marks what tracing raises in it, and the branch counts as one that raises: a call that takes it starts over, eagerly.
+
+A ``raise`` behind an ``if`` that returns is moved to its ``else``, so that it is such a branch, too.
 """
 
 from __future__ import annotations
 
 import ast
+from typing import Any
 
-__all__ = ["mark_what_raises"]
+__all__ = ["mark_what_raises", "move_into_else"]
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
@@ -20,6 +23,39 @@ def mark_what_raises(function: ast.FunctionDef | ast.AsyncFunctionDef, runtime: 
     for node in ast.walk(function):
         if isinstance(node, ast.FunctionDef) and node is not function:
             node.body = _marked(node.body, runtime)
+
+
+def move_into_else(statements: list[Any]) -> None:
+    """Makes ``if c: return y`` with a block behind it that ends in ``raise`` an ``if`` with this block as its ``else``, here and in what
+    stands inside."""
+    for s in statements:
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(s, field, None), list):
+                move_into_else(getattr(s, field))
+        for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
+            move_into_else(part.body)
+    if not statements or not isinstance(statements[-1], ast.Raise):
+        return
+    for at in range(len(statements) - 2, -1, -1):
+        last = _last_side(statements[at])
+        if last is not None:
+            last.orelse = statements[at + 1 :]
+            del statements[at + 1 :]
+
+
+def _last_side(s: ast.stmt) -> ast.If | None:
+    """The last of some ``if`` and ``elif``, if each returns and there is no ``else``."""
+    if not isinstance(s, ast.If) or isinstance(s.body[-1], ast.Raise) or not _leaves(s.body):
+        return None
+    return _last_side(s.orelse[0]) if len(s.orelse) == 1 else None if s.orelse else s
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    """Whether a block ends in ``return`` or ``raise``, or in an ``if`` both of whose sides do."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _leaves(last.body) and _leaves(last.orelse)
+    return isinstance(last, (ast.Return, ast.Raise))
 
 
 def _marked(body: list[ast.stmt], runtime: str) -> list[ast.stmt]:

@@ -9,7 +9,8 @@ A user function is parsed once and compiled again with these changes. Line numbe
   ``m.N = v`` becomes ``__tnp__.owner(m, "N").N = v``, which makes the call run eagerly while tracing;
 - ``from m import N`` is followed by ``N = __tnp__.imported(N, "m", 0, "N")``, for the same reason;
 - ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares the real objects of stand-ins;
-- ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which makes the call run eagerly while tracing;
+- ``globals()[k]`` becomes ``__tnp__.global_item(globals, k)``, which reads ``k`` as the global name that it is;
+- ``locals()`` and its like, and other uses of ``globals()``, become ``__tnp__.of_frame(locals)()``, which makes the call run eagerly while tracing;
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
 - ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
@@ -45,7 +46,7 @@ from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
 from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
-from tnp.capture.rewrite.raising import mark_what_raises
+from tnp.capture.rewrite.raising import mark_what_raises, move_into_else
 from tnp.capture.rewrite.scopes import Names, only_assigned
 from tnp.runtime import disk_cache, locks
 
@@ -57,7 +58,8 @@ _PATTERNS = f"{PREFIX}patterns"
 
 #: functions that look at their caller's frame, which must stay the user's
 _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
-
+#: of those, functions that other functions of the module may call instead
+_OF_MODULE = frozenset(("globals",))
 #: of those, functions that with an argument look at that, and not at the frame
 _ASK_OBJECTS = frozenset(("vars", "dir"))
 
@@ -212,6 +214,9 @@ class _Rewriter(Transformer):
         return made
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        of_module = _called_globals(node.value)
+        if of_module is not None and isinstance(node.ctx, ast.Load) and "globals" not in self.local:
+            return self._hook("global_item", node, of_module, self.visit(_key_expression(node.slice)))
         self.generic_visit(node)
         return (
             self._hook("item", node, node.value, _key_expression(node.slice))
@@ -439,6 +444,13 @@ def _at_class_level(node: ast.ClassDef) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(n)
 
 
+def _called_globals(x: ast.expr) -> ast.Name | None:
+    """The name in ``globals()``; ``None`` for any other expression."""
+    if not isinstance(x, ast.Call) or not isinstance(x.func, ast.Name) or x.args or x.keywords:
+        return None
+    return x.func if x.func.id == "globals" else None
+
+
 def _is_text(x: ast.expr) -> bool:
     return isinstance(x, ast.Constant) and isinstance(x.value, str)
 
@@ -455,7 +467,7 @@ def _can_move(*expressions: ast.expr) -> bool:
     """Whether expressions mean the same in functions of their own."""
     return not any(
         isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
-        or (isinstance(n, ast.Name) and (n.id in _FRAME_FUNCTIONS or n.id == "__class__"))
+        or (isinstance(n, ast.Name) and (n.id in _FRAME_FUNCTIONS - _OF_MODULE or n.id == "__class__"))
         for n in walk(expressions)
     )
 
@@ -549,7 +561,7 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     if node is None:
         return None
     if not isinstance(node, ast.Lambda):
-        node.body = Comprehensions(_FRAME_FUNCTIONS).block(node.body)
+        node.body = Comprehensions(_FRAME_FUNCTIONS - _OF_MODULE).block(node.body)
     names = Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
@@ -558,9 +570,10 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in as_list(rewriter.visit(s))]
+        move_into_else(node.body)
         return_what_is_raised(node, RUNTIME)
         hook_unsure_names(node, RUNTIME)
-        rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
+        rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS - _OF_MODULE)
         mark_what_raises(node, RUNTIME)
     return compiled(node, f, (RUNTIME,))
 

@@ -60,6 +60,7 @@ from tnp.capture.tracing.cached_functions import call_cached
 from tnp.capture.tracing.code_without_hooks import check_without_hooks
 from tnp.capture.tracing.context_managers import MayCatch, own_signals
 from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.frame_functions import global_item, of_frame
 from tnp.capture.tracing.generator_contexts import call_of_contextlib
 from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.operators import item_of
@@ -172,11 +173,8 @@ class Runtime(ControlFlow):
             module = importlib.util.resolve_name("." * level + (module or ""), package)
         return imported(value, module or "", name)
 
-    def of_frame(self, f: Any) -> Any:
-        """A function that looks at the frame of its caller."""
-        if active.running() is not None:
-            raise NeedsEager(f"it calls {getattr(f, '__name__', f)}(), which looks at its caller")
-        return f
+    of_frame = staticmethod(of_frame)
+    global_item = global_item
 
     def defines_class(self, name: str) -> None:
         """The function defines a class whose body reads names of the outside."""

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.capture import active
-from tnp.capture.tracing.strides import ROW_MAJOR, Later, MaybeAView, NotAView, Strides, follow, is_row_ordered, repeats
+from tnp.capture.tracing.strides import (
+    ROW_MAJOR,
+    Later,
+    MaybeAView,
+    NotAView,
+    Strides,
+    follow,
+    is_row_ordered,
+    repeats,
+    views_any_layout,
+)
 from tnp.capture.tracing.traced_values import Storage, TracedArray
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsEager
@@ -87,13 +97,14 @@ def view_handle(
         if result.scalar or (base.scalar and returns != "read-only view"):
             return None
         reshapes = any(b.sym is prims.reshape for b in chain)
+        only_if_contiguous = returns.endswith("if contiguous")
         if type(base._strides) is Later and not reshapes:
             strides: Any = Later([base], functools.partial(_followed, chain, base))
         else:
             try:
-                strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
+                strides = follow(chain, base.strides_, contiguous_only=only_if_contiguous)
             except NotAView:
-                if returns.endswith("if contiguous"):
+                if only_if_contiguous:
                     _copy_in(bsyms[-1], result)
                 return None
             except MaybeAView:
@@ -106,7 +117,7 @@ def view_handle(
             steps = [Step(last.sym, last.args[1:], last.kwargs)]
         else:
             steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
-        if reshapes and base.strides_ is None:
+        if reshapes and base.strides_ is None and (only_if_contiguous or not all(map(views_any_layout, chain))):
             return _maybe_view(result, base)
         storage = base.storage
         if returns == "read-only view" or _warns_of_writing(bsyms) or any(repeats(b) for b in chain):

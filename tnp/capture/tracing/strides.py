@@ -14,7 +14,7 @@ from tnp.core.symbol import BoundSymbol
 
 __all__ = [
     "ROW_MAJOR", "Later", "Strides", "follow", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides", "row_major", "same_layout",
-    "settled",
+    "settled", "views_any_layout",
 ]  # fmt: skip
 
 Strides = tuple[int, ...] | None
@@ -173,6 +173,14 @@ def repeats(bsym: BoundSymbol) -> bool:
     a, shape, dims = bsym.args[0], bsym.args[1], list(bsym.args[2])
     kept = [d in dims and sizes.equal(a.shape[dims.index(d)], n) is True for d, n in enumerate(shape)]
     return not all(k or (type(n) is int and n == 1) for k, n in zip(kept, shape))
+
+
+def views_any_layout(bsym: BoundSymbol) -> bool:
+    """Whether a view prim gives a view however its argument lies in memory. All but reshapes do, and reshapes of an array with at most one
+    dimension that is not of length 1, since such an array has one distance between its elements."""
+    if bsym.sym is not prims.reshape:
+        return True
+    return sum(type(n) is not int or n != 1 for n in bsym.args[0].shape) < 2
 
 
 class NotAView(Exception):

@@ -259,11 +259,19 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         check(pyval(period) != 0, lambda: "period must be a non-zero value")
         x, xp, fp = _periodic(x, xp, fp, abs(pyval(period)))
         left = right = None
+    left, right = (None if end is None else as_array(end, kind) for end in (left, right))
+    return on_polygon(x, xp, fp, left, right)
+
+
+def on_polygon(
+    x: TensorProxy, xp: TensorProxy, fp: TensorProxy, left: TensorProxy | None = None, right: TensorProxy | None = None
+) -> TensorProxy:
+    """The values at ``x`` of the polygon through the points ``(xp, fp)``, as ``np.interp`` computes them of float64."""
     (n,) = sizes.extents(xp.shape, "np.interp")
     check(n > 0, lambda: "array of sample points is empty")
     first, last = prims.select(fp, 0, 0), prims.select(fp, 0, -1)
-    below = first if left is None else as_array(left, kind)
-    above = last if right is None else as_array(right, kind)
+    below = first if left is None else left
+    above = last if right is None else right
     if n > 1:
         found = clang.sub(prims.searchsorted(xp, x, True), 1)
         found = clang.maximum(clang.minimum(found, symbols.number_of(n - 2)), 0)
@@ -274,7 +282,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     inside = clang.where(clang.lt(x, prims.select(xp, 0, 0)), below, inside)
     inside = clang.where(clang.gt(x, prims.select(xp, 0, -1)), above, inside)
     # A NaN position is NaN also where the value is complex, with no imaginary part.
-    return clang.where(clang.isnan(x), clang.convert(x, kind), inside)
+    return clang.where(clang.isnan(x), clang.convert(x, fp.dtype), inside)
 
 
 def _on_segment(x: TensorProxy, xp: TensorProxy, fp: TensorProxy, found: TensorProxy) -> TensorProxy:

@@ -12,7 +12,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy, pyval
-from tnp.lang.numpy.calculus import interp
+from tnp.lang.numpy.calculus import on_polygon
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
 from tnp.lang.numpy.operands import as_array, promote
@@ -257,6 +257,8 @@ def _interpolant(get: Callable[..., Any]) -> dict[str, Any]:
         state |= {"bounds": get("x_bds"), "side": get("_side")}
     elif kind in ("previous", "next"):
         state |= {"bounds": get("_x_shift"), "side": get("_side"), "shift": get("_ind")}
+    elif kind == "linear":
+        state |= {"is_numpys": get("_call").__name__ == "_call_linear_np"}
     elif kind == "spline":
         spline = get("_spline")
         t, c = (spline._t, spline._c) if hasattr(spline, "_t") else (spline.t, spline.c)
@@ -279,8 +281,9 @@ def _interpolated(state: dict[str, Any], x: TensorProxy) -> TensorProxy:
         at = clang.minimum(clang.maximum(at, 1 - shift), n - shift)
         found = prims.take(y, clang.add(at, shift - 1), 0)
         return _blanked(found, clang.isnan(x)) if kind == "zero" else found
-    if _is_polygon(state, knots, y):
-        return clang.reshape(interp(x, knots, clang.reshape(y, (n,))), (x.shape[0], 1))
+    if pyval(state["is_numpys"]):  # which takes other neighbours where knots are equal
+        found = on_polygon(*(clang.convert(a, dtypes.float64) for a in (x, knots, prims.select(y, 1, 0))))
+        return clang.reshape(found, (found.shape[0], 1))
     knots = clang.convert(knots, dtypes.float64)
     at = clang.minimum(clang.maximum(prims.searchsorted(knots, x), 1), n - 1)
     before = clang.sub(at, 1)
@@ -288,12 +291,6 @@ def _interpolated(state: dict[str, Any], x: TensorProxy) -> TensorProxy:
     y0, y1 = (clang.convert(a, dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64) for a in (y0, y1))
     slope = clang.div(clang.sub(y1, y0), _beside(clang.sub(x1, x0), y0))
     return clang.add(clang.mul(slope, _beside(clang.sub(x, x0), y0)), y0)
-
-
-def _is_polygon(state: dict[str, Any], knots: TensorProxy, y: TensorProxy) -> bool:
-    """Whether SciPy lets ``np.interp`` compute the values, which differs where two points have one abscissa."""
-    is_exact = knots.dtype in (dtypes.float64, dtypes.int64) and y.dtype is dtypes.float64
-    return is_exact and not len(state["_y_extra_shape"]) and not pyval(state["_extrapolate"])
 
 
 @scipymethod("interpolate.interp1d.__call__", _interpolant)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import sizes, symbols
+from tnp.core import dtypes, sizes, symbols
 from tnp.core.errors import LateGuardFailed, NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.lang import numpy as lnp
@@ -147,13 +147,18 @@ def native_state(
         x, y = record(lnp.take, (x, order), {}), record(lnp.take, (y, order), {"axis": axis})
     rows = record(lnp.moveaxis, (y, axis, 0), {}) if axis else y
     extra = rows.shape[1:]
-    is_complex = y.__tnp_value__().dtype.kind == "c"
+    kinds = [a.__tnp_value__().dtype for a in (x, y)]
     rows = record(lnp.reshape, (rows, (x.shape[0], -1)), {})
-    rows = record(lnp.array, (rows, np.complex128 if is_complex else np.float64), {})
+    rows = record(lnp.array, (rows, np.complex128 if kinds[1].kind == "c" else np.float64), {})
     state = {"kind": kind, "x": x, "_y": rows, "_y_axis": axis, "_y_extra_shape": extra}
     if kind in ("nearest", "nearest-up"):
         halves = x / 2.0
         state |= {"bounds": halves[1:] + halves[:-1], "side": "left" if kind == "nearest" else "right"}
+    elif kind == "linear":  # SciPy leaves to np.interp what that can do
+        is_double = kinds[0] in (dtypes.float64, dtypes.int64) and (
+            kinds[1] is dtypes.float64 or kinds[1].kind in "biu"
+        )
+        state |= {"is_numpys": is_double and y.ndim == 1 and type(options.get("fill_value")) is not str}
     elif kind == "zero":
         state |= {"bounds": record(_DISTINCT, (x,), {}), "side": "right", "shift": 0}
     elif kind in ("previous", "next"):

@@ -18,6 +18,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, pyval
+from tnp.lang import numpy as lnp
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.scipy.registry import by_dry_run, call_symbol, scipysymbol
 from tnp.lang.scipy.stencils import (
@@ -487,12 +488,31 @@ def map_coordinates(
     return clang.convert(clang.where(inside, total, outside), dtype)
 
 
+# Measurements
+
+_center_of_mass = call_symbol("ndimage.center_of_mass")
+
+
+@scipysymbol("ndimage.center_of_mass")
+def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
+    """The center of mass of an image. SciPy computes those of parts with labels."""
+    x = as_array(input)
+    if labels is not None or index is not None or x.dtype.kind not in "biuf" or not x.ndim:
+        return _center_of_mass(input, labels, index)
+    mass = lnp.sum(x)
+    found = []
+    for axis, n in enumerate(x.shape):
+        places = lnp.reshape(lnp.arange(n, dtype=np.float64), (-1, *(1,) * (x.ndim - axis - 1)))
+        found.append(lnp.true_divide(lnp.sum(lnp.multiply(x, places)), mass))
+    return tuple(found)
+
+
 # Calls
 
 by_dry_run(
     "ndimage",
     "affine_transform binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss binary_opening "
-    "binary_propagation black_tophat center_of_mass distance_transform_bf distance_transform_cdt distance_transform_edt extrema "
+    "binary_propagation black_tophat distance_transform_bf distance_transform_cdt distance_transform_edt extrema "
     "fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform generate_binary_structure grey_closing grey_dilation "
     "grey_erosion grey_opening histogram iterate_structure label maximum maximum_position mean median "
     "median_filter minimum minimum_position morphological_gradient morphological_laplace percentile_filter rank_filter shift "

@@ -49,6 +49,16 @@ for _name in ("maximum_filter", "minimum_filter"):
     add(scipy.ndimage, _name, _of_images(3), dtypes=FLOATS)
 
 
+def _masses(make: Make) -> Iterator[SampleInput]:
+    for image in variants(abs(make(5, 7)) + 1):
+        yield SampleInput(image)
+    yield SampleInput(abs(make(3, 4, 2)) + 1)
+    yield SampleInput(abs(make(6)) + 1)
+
+
+add(scipy.ndimage, "center_of_mass", _masses, dtypes=FLOATS)
+
+
 def _at_coordinates(make: Make) -> Iterator[SampleInput]:
     at = np.array([[0.0, 0.5, 3.2, 4.0, -0.3], [1.0, 2.75, 5.9, 6.0, 7.5]])
     for image in variants(make(5, 7)):

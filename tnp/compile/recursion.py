@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tnp.runtime import locks
+
 __all__ = ["deeper", "running_eagerly", "runs_eagerly"]
 
 #: Python's calls in one another for one of the user's, at most
@@ -36,7 +38,7 @@ def running_eagerly(jitted: object) -> Iterator[None]:
         _running.eager = before
 
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _calls = _usual = 0
 
 

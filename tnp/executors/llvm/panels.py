@@ -22,8 +22,6 @@ from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
 
 __all__ = ["only_multiplies"]
 
-#: the longest sums
-INNER = 512
 #: products with fewer rows or columns fill no tile; they are a library's
 LEAST = 8
 
@@ -34,7 +32,7 @@ def _is_small_inside(bsym: BoundSymbol) -> bool:
         return False
     # of symbolic sizes, those of the traced call decide
     m, k, n = (symbols.value_of(symbols.number_of(size)) for size in (*a.shape, b.shape[1]))
-    if m is None or k is None or n is None or min(m, n) < LEAST or not 2 <= k <= INNER:
+    if m is None or k is None or n is None or min(m, n) < LEAST or not 2 <= k <= target.PANEL_DEPTH:
         return False
     return n * k * int(a.dtype.itemsize) <= target.RIGHT_BYTES
 

@@ -132,6 +132,8 @@ SKEWED_ROW_BYTES = 2048
 SKEWED_CODE_BYTES = 64 * 1024
 #: a panel of a product of matrices has about so many: part of a core's own cache
 PANEL_BYTES = 512 * 1024
+#: the longest sums of one that goes by panels
+PANEL_DEPTH = 512
 #: its right operand, which all threads read over and over, has at most so many
 RIGHT_BYTES = 4 << 20
 #: a matrix that no core's own cache holds; of a smaller one a library computes the product faster

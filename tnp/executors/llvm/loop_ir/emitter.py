@@ -116,6 +116,8 @@ class Module:
         self.entry = 0
         #: those that stay
         self.kept: set[str] = set()
+        #: sizes that are too large from a number on, for which a library has better code
+        self.limits: list[tuple[Any, int]] = []
         #: What has begun to change the caller's arrays goes on to its end: NumPy's functions are not left in their midst either.
         self.may_stop = all(b.role != "inout" for b in kernel.inputs) and polls()
         #: the word of what the kernel returns: 1 once a nest has found no memory
@@ -250,6 +252,8 @@ class Module:
         lengths = [function.word(name) for name in self.interface.roots if name not in self.interface.numbers]
         for length in (*lengths, *map(function.size, self.interface.lengths)):  # a loop has an iteration
             lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {length}, 1')}")
+        for size, most in self.limits:
+            lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp sgt i64 {function.size(size)}, {most}')}")
         for slot, b in enumerate(self.interface.slots[: self.interface.inputs]):
             for d, n in enumerate(b.shape if isinstance(b, Buffer) else ()):
                 name = "" if isinstance(n, int) else symbols.number_of(n).name

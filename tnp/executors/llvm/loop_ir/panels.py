@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.loop_ir.functions import Body
 from tnp.executors.llvm.loop_ir.nests import Call, RowsCode
@@ -45,6 +45,9 @@ class PanelsCode(RowsCode):
 
     def calls(self) -> Iterator[Call]:
         cut, k = self.cut, self.depth.limit
+        for size, most in ((k, target.PANEL_DEPTH), (k * self.column.limit * self.itemsize, target.RIGHT_BYTES)):
+            if not isinstance(size, int):
+                self.module.limits.append((size, most))
         strips = self.module.scratch(cut.strips * k * (cut.columns * self.itemsize))
         yield Call(self._copy_right(strips), cut.strips, k * cut.columns)
         cost = (self.column.limit * k // 10 + sum(_cost(nest) for nest, _ in self.others)) * cut.panel

@@ -154,9 +154,9 @@ def main() -> None:
 
 
 _FIRST = """\
-The speed of programs for any size, in which every dimension that depends on the number of elements is a symbol, over that
-of programs for one size: below 1, the code for any size is slower. Medians of calls in turns, two threads, results compared. Of figures below 0.95 the table
-has those of a second, longer measurement."""
+The speed of programs for any size over that of programs for one size: below 1, the code for any size is slower. Each
+dimension that depends on the number of elements is a symbol. Medians of calls in turns, two threads, results compared.
+Of figures below 0.95 the table has those of a second, longer measurement."""
 
 _SECOND = """\
 Calls with random sizes. The time is that of all calls, and includes the compilation of every program, with empty

@@ -33,7 +33,7 @@ SLOW, MORE_TIME = 0.95, 4.0
 
 
 def ratio(kernel: Kernel, n: int, dtype: str, seconds: float) -> float:
-    """The speed of the code for any size over that of the code for ``n`` elements."""
+    """How fast the code for any size is, relative to the code for ``n`` elements."""
     original, larger = (kernel.arguments(m, np.dtype(dtype)) for m in (n, 4 * n))
     timers: dict[Any, Timer] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -68,7 +68,7 @@ def _mark(args: tuple[Any, ...], larger: tuple[Any, ...]) -> None:
 def ratios(kernels: list[Kernel], sizes: list[int], seconds: float) -> Iterator[str]:
     """The lines of the first table."""
     columns = [(dtype, n) for dtype in DTYPES for n in sizes]
-    yield "| kernel | " + " | ".join(f"{dtype}, {n:,}" for dtype, n in columns) + " |"
+    yield "| kernel | " + " | ".join(f"{dtype}, {n:.0e}" for dtype, n in columns) + " |"
     yield "| --- |" + " ---: |" * len(columns)
     everything: list[float] = []
     for kernel in kernels:
@@ -154,13 +154,12 @@ def main() -> None:
 
 
 _FIRST = """\
-The speed of programs for any size over that of programs for one size: below 1, the code for any size is slower. Each
+The speed of programs for any size, relative to programs for one size. Below 1, code for any size is slower. Each
 dimension that depends on the number of elements is a symbol. Medians of calls in turns, two threads, results compared.
-Of figures below 0.95 the table has those of a second, longer measurement."""
+Figures below 0.95 come from a second, longer measurement."""
 
 _SECOND = """\
-Calls with random sizes. The time is that of all calls, and includes the compilation of every program, with empty
-caches."""
+Calls with random sizes. The time covers all calls, and compiling every program, with empty caches."""
 
 if __name__ == "__main__":
     os.environ["TNP_DISABLE_CACHE"] = "1"

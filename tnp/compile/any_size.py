@@ -127,9 +127,12 @@ def _traced_for_any_size(
     return traced()
 
 
-class HotSizes(functools.partial):  # type: ignore[type-arg]  # a call of it is a call of another function from C
-    """A program for any size, behind its guards, and how long its calls take, by size. Before each call it takes its turn: it is timed, or
-    not."""
+class HotSizes(functools.partial[Any]):
+    """A program for any size, behind its guards, and how long its calls take, by size.
+
+    A ``partial`` calls the program from C; a ``__call__`` in Python would take longer than the guards. The program decides by turns
+    whether a call is timed.
+    """
 
     is_for_any_size = True
 

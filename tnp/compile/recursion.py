@@ -1,7 +1,7 @@
 """Room for functions that call themselves.
 
-Python allows some thousand calls in one another. A call of a jitted function that calls itself is several of these, as is a call that is
-traced, so that there are to be more of them while one is under way.
+Python limits how deep calls are nested. A recursive call of a jitted function takes several frames, traced or eager, where eager code takes
+one. So the limit is higher while a call is compiled or has no program.
 """
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from tnp.runtime import locks
 
 __all__ = ["deeper", "running_eagerly", "runs_eagerly"]
 
-#: Python's calls in one another for one of the user's, at most
+#: frames of a recursive call, at most
 FRAMES = 6
-
 
 _running = threading.local()
 
 
 def runs_eagerly(jitted: object) -> bool:
-    """Whether this thread is inside of an eager call of a jitted function that tracing has given up."""
+    """Whether this thread is in :func:`running_eagerly` of a jitted function."""
     return id(jitted) in getattr(_running, "eager", ())
 
 
 @contextmanager
 def running_eagerly(jitted: object) -> Iterator[None]:
-    """An eager call of a jitted function that tracing has given up. Calls of itself in it would be traced in vain, each as deep as it goes."""
+    """Around an eager call of a jitted function that could not be traced. Its recursive calls are not traced: each attempt would fail, too."""
     before: frozenset[int] = getattr(_running, "eager", frozenset())
     _running.eager = before | {id(jitted)}
     try:
@@ -44,7 +43,7 @@ _calls = _usual = 0
 
 @contextmanager
 def deeper() -> Iterator[None]:
-    """Allows more calls in one another inside."""
+    """Raises Python's limit for all threads until the last of them leaves."""
     global _calls, _usual
     with _lock:
         if not _calls:

@@ -431,8 +431,8 @@ class Prologue:
         """The prologue as a function that calls ``computation`` when every guard holds.
 
         ``make_check`` makes a quick function that says whether arrays are of given kinds (anything but ``None``), or
-        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first. ``in_turns``: where ``next(turns)``
-        says so, ``timed`` is called in the prologue's place; its globals are to have both.
+        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first. With ``in_turns``, the
+        prologue calls ``timed`` instead if ``next(turns)`` is true. The caller sets both among its globals.
         """
         if with_sizes:
             sizes = "".join(f"{n.text}, " for n in self.relations.symbols if n.form is None and n.low is not None)

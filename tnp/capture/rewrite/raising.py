@@ -26,8 +26,7 @@ def mark_what_raises(function: ast.FunctionDef | ast.AsyncFunctionDef, runtime: 
 
 
 def move_into_else(statements: list[Any]) -> None:
-    """Makes ``if c: return y`` with a block behind it that ends in ``raise`` an ``if`` with this block as its ``else``, here and in what
-    stands inside."""
+    """Moves a block that ends in ``raise`` and follows ``if c: return y`` into the ``else`` of that ``if``. Nested statements, too."""
     for s in statements:
         for field in ("body", "orelse", "finalbody"):
             if isinstance(getattr(s, field, None), list):

@@ -138,7 +138,7 @@ def operands_differ(operands: list[Any]) -> bool:
 
 def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
     """A comparison of integers with a Python integer that their dtype does not hold, or of two of Python's, which NumPy decides by
-    value; or one with ``None``, to which nothing is equal."""
+    value. Also a comparison with ``None``, which equals no number."""
     if all(is_number(x) and (x.python_type if isinstance(x, NumberProxy) else type(x)) is int for x in (a, b)):
         # Of any size: NumPy compares Python's integers as objects.
         return as_array(getattr(clang, name)(a, b), dtypes.bool8)

@@ -116,7 +116,7 @@ class Module:
         self.entry = 0
         #: those that stay
         self.kept: set[str] = set()
-        #: sizes that are too large from a number on, for which a library has better code
+        #: sizes and their upper bounds: above them the kernel declines, since a library is faster
         self.limits: list[tuple[Any, int]] = []
         #: What has begun to change the caller's arrays goes on to its end: NumPy's functions are not left in their midst either.
         self.may_stop = all(b.role != "inout" for b in kernel.inputs) and polls()

@@ -91,7 +91,7 @@ class PanelsCode(RowsCode):
         return body.finish()
 
     def _fill_line(self, body: Body, line: str, filled: str) -> None:
-        """Writes zeros to what is left of a line of a strip."""
+        """Pads a line of a strip with zeros."""
         with body.plain_loop(filled, str(self.cut.columns), "scalar") as j:
             zero = scalars.constant(0, self.dtype)
             scalars.store(body.code, zero, self._place(body, line, (j, 1)), self.dtype, "")

@@ -54,7 +54,7 @@ RESIDUE = 1e-15
 #: of eager's time, what Python may run of a function that counts as compiled around it
 LARGEST_SHARE = 0.5
 #: calls before a jitted function is timed
-WARM_CALLS = 40
+WARM_CALLS = 80
 #: bytes of arguments that are copied
 MOST_BYTES = 1 << 26
 #: calls in a row, whose arguments are copied before, if these are no more bytes
@@ -214,16 +214,21 @@ def is_same(a: Any, b: Any, depth: int = 4, residue: float | None = None) -> boo
     return True
 
 
+def _copies(args: Any, kwargs: Any) -> list[tuple[Any, Any]]:
+    """Arguments for calls in a row."""
+    few = sum(a.nbytes for a in _parts((args, kwargs)) if isinstance(a, np.ndarray)) <= FEW_BYTES
+    return [copy.deepcopy((args, kwargs)) for _ in range(IN_A_ROW if few else 1)]
+
+
 def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> float:
     """The least time of a call, of those that ``most`` seconds allow, and of three at least: the first may find another state of the
     package's caches, and compile for it. Some calls follow one another, since copying arguments takes the function's code and tables out of
     the processor's caches."""
     best, end = math.inf, time.perf_counter() + most
-    few = sum(a.nbytes for a in _parts((args, kwargs)) if isinstance(a, np.ndarray)) <= FEW_BYTES
     calls = 0
     with contextlib.redirect_stdout(io.StringIO()):
         while True:
-            for copied_args, copied_kwargs in [copy.deepcopy((args, kwargs)) for _ in range(IN_A_ROW if few else 1)]:
+            for copied_args, copied_kwargs in _copies(args, kwargs):
                 start = time.perf_counter()
                 try:
                     f(*copied_args, **copied_kwargs)
@@ -237,14 +242,15 @@ def seconds_of(f: Callable[..., Any], args: Any, kwargs: Any, most: float) -> fl
 
 
 def warm_up(f: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Calls a jitted function until it has found whether programs or eager take less time, or a second has passed."""
-    end = time.perf_counter() + 1
-    for _ in range(WARM_CALLS):
-        copied_args, copied_kwargs = copy.deepcopy((args, kwargs))
-        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
-            f(*copied_args, **copied_kwargs)
-        if time.perf_counter() > end:
-            return
+    """Calls a jitted function, as :func:`seconds_of` does, until it has found whether programs or eager take less time, or a second has
+    passed."""
+    end, calls = time.perf_counter() + 1, 0
+    with contextlib.redirect_stdout(io.StringIO()):
+        while calls < WARM_CALLS and time.perf_counter() < end:
+            for copied_args, copied_kwargs in _copies(args, kwargs):
+                with contextlib.suppress(Exception):
+                    f(*copied_args, **copied_kwargs)
+                calls += 1
 
 
 def varied(x: Any, k: int) -> Any:

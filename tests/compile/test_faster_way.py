@@ -614,3 +614,25 @@ def test_what_is_never_measured_costs_nothing(monkeypatch):
     for _ in range(3 * faster_way.WARM):
         jitted(np.ones(3))
     assert form.runs is runs
+
+
+def test_slow_calls_in_a_row_are_asked_to_be_slower_each_time(clock):
+    calls = []
+    way = FasterWay(*ways(clock, 2e-5, 1e-5, calls), lambda: 0)
+    limits = []
+    for _ in range(3):
+        for _ in range(60):
+            way(1)
+        assert way.is_eager
+        limits.append(way.limit)
+        for _ in range(3):
+            way._was_slow()
+        assert not way.is_eager
+    assert limits == sorted(set(limits)), "the same slow calls would be found again and again"
+    for _ in range(60):
+        way(1)
+    for _ in range(3):
+        way._was_slow()
+    for _ in range(60):
+        way(1)
+    assert not way.is_eager, "calls that are now short and now long run compiled"

@@ -192,3 +192,17 @@ def test_a_list_with_room_for_many_is_not_copied():
     for n in (40, 64, 100, 64):
         assert_same(jitted(n), shares(n))
     assert "run in parallel" not in str(tnp.explain(jitted))
+
+
+@pytest.mark.filterwarnings("ignore:.* runs in parts:tnp.EagerFallbackWarning")
+def test_numbers_of_a_long_list_are_no_inputs_where_python_needs_them_one_by_one():
+    def f(values, x):
+        names = [str(v) for v in values]  # Python's
+        return names[2], np.bincount(values).sum() + np.sin(x)
+
+    jitted = tnp.jit(f)
+    for seed in (0, 1):
+        values = np.random.default_rng(seed).integers(0, 50, 900).tolist()
+        for _ in range(2):
+            assert_same(jitted(values, np.ones(3)), f(values, np.ones(3)))
+    assert len(str(tnp.explain(jitted))) < 10_000

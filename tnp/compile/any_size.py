@@ -72,7 +72,8 @@ def trace_with_stand_ins(prologue: Prologue, trace_it: Callable[[], Captured]) -
         try:
             return trace_it()
         except ReadsVarying as read:
-            if varying.is_specialized(read.description):  # the next trace would end here, too
+            is_left = prologue.may_leave and read.description in varying.larger
+            if is_left or varying.is_specialized(read.description):  # the next trace would end here, too
                 raise
             varying.specialize(read.description, None)
             container = container_of(read.description)

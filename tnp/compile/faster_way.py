@@ -55,6 +55,8 @@ TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2
 SHORT, SHORT_WITHOUT_LOOPS = 1e-3, 0.02
 #: eager calls in a row that take so many times what the timed ones did, and this many seconds more, are of other arguments
 SLOW, OTHER, OTHER_SECONDS = 3, 3, 2e-5
+#: how often that may be found; each time it takes twice as slow calls, since slow ones may only have found cold caches
+MOST_FLIPS = 3
 #: one of so many eager calls is timed; after one that took longer, the next
 WATCHED = 8
 #: guards are asked for at most so many eager calls that take half of the limit
@@ -197,12 +199,12 @@ class FasterWay:
         return self._compiled(*values) if self._left >= 0 else self._timed(*values)
 
     def _was_slow(self) -> None:
-        """Notes an eager call that took longer than it did: after some of them calls run compiled, and after the second time for good."""
+        """Notes an eager call that took longer than it did: after some of them calls run compiled, and after some such times for good."""
         self._slow += 1
         if self._slow == SLOW:
             self._flips += 1
             self._start_over()
-            if self._flips > 1:
+            if self._flips > MOST_FLIPS:
                 self._compile_for_good()
 
     def _compile_for_good(self) -> None:
@@ -257,7 +259,7 @@ class FasterWay:
             elif self._has_better(eager):
                 self._start_over()
             else:
-                self._limit = OTHER * eager + OTHER_SECONDS
+                self._limit = (OTHER << self._flips) * eager + OTHER_SECONDS
                 self._choose(True)
         return result
 

@@ -168,6 +168,12 @@ def differ_by(a: int | NumberProxy, b: int | NumberProxy) -> int | None:
     return found.constant if found.is_constant else None
 
 
+def progression_length(start: int | NumberProxy, stop: int | NumberProxy, step: int) -> int | None:
+    """The length of ``range(start, stop, step)``, where that is one number; ``None`` if it is not known."""
+    between = differ_by(stop, start)
+    return None if between is None else len(range(0, between, step))
+
+
 def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> None:
     """Notes what is known of ``result``, an integer that the elementwise ``operation`` makes of ``args``."""
     if result.python_type is not int or not all(_is_integer(a) for a in args):

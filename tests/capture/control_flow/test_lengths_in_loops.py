@@ -99,3 +99,39 @@ def test_repeats_that_a_loop_decides():
         return s
 
     same_as_eager(fails, lambda: (np.arange(12.0),), lambda: (np.arange(13.0),), executors=(None,))
+
+
+def blocks_by_arange(a, n, count):
+    a, n = a.copy(), a.shape[0]
+    for k in range(count):
+        block = np.arange(k * n, k * n + n)
+        a[:, block] = 0.5 * (a[:, block] + a[:, block].T)
+    return a
+
+
+def blocks_by_list(a, n, count):
+    a, n = a.copy(), a.shape[0]
+    for k in range(count):
+        block = list(range(k * n, (k + 1) * n))
+        a[:, block] = 0.5 * (a[:, block] + a[:, block].T)
+    return a
+
+
+@pytest.mark.parametrize("f", [blocks_by_arange, blocks_by_list])
+def test_positions_from_one_multiple_to_the_next_are_a_known_number(f):
+    jitted = same_as_eager(f, lambda: (np.arange(240.0).reshape(4, 60), 4, 15), executors=EXECUTORS)
+    assert "for " in source(jitted)
+
+
+def test_differences_of_positions_that_the_program_computes():
+    def f(x, count):
+        total = 0.0
+        for i in range(count):
+            places = np.arange(3 * i + 5, 3 * i, -2)
+            assert places.dtype == np.int64 and len(range(i, i + 4)) == 4
+            total += x[places].sum() + sum(range(i, i + 4)) + np.arange(i + 2, i).sum()
+            total += x[[i, i + 2, i + 4]].sum() - x[[i, i + 1, i + 3]].sum() + x[[i + 2, i + 1, i]][0]
+        return total
+
+    jitted = same_as_eager(f, *((lambda n=n: (np.arange(100.0) ** 2, n)) for n in (12, 20, 30)), executors=EXECUTORS)
+    assert "for " in source(jitted)

@@ -296,3 +296,37 @@ def test_writes_before_a_number_that_does_not_fit():
         same_as_eager(
             h, *[lambda v=v, t=t: (np.zeros(3), np.zeros(3, t), v) for v, t in values], executors=(None, ["numpy"])
         )
+
+
+def growing_numbers(first, last, factor):
+    numbers = [first]
+    for i in range(int(np.floor(np.log(last / first) / np.log(factor))) + 1):
+        n = int(np.floor(first * factor**i))
+        if n > numbers[-1]:
+            numbers.append(n)
+    return numbers
+
+
+def test_loops_that_make_lists_of_constants_run_while_tracing():
+    def f(x):
+        numbers = growing_numbers(4, 60, 1.2)
+        squares = []
+        for i in range(200):
+            squares.append(i * i)
+        return [x[:n].sum() for n in numbers], numbers, sum(squares), np.array(squares)
+
+    jitted = same_as_eager(f, lambda: (np.arange(100.0),), lambda: (np.arange(80.0),))
+    assert "for " not in source(jitted)
+
+
+def test_loops_that_make_lists_of_what_is_computed_are_operations():
+    def f(x):
+        numbers, drawn = [0], []
+        for i in range(200):
+            if x[i] > numbers[-1]:
+                numbers.append(int(x[i]))
+            drawn.append(x[i] * i)
+        return len(numbers), np.array(numbers), np.array(drawn)
+
+    jitted = same_as_eager(f, lambda: (np.arange(300.0),))
+    assert "for " in source(jitted)

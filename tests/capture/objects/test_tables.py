@@ -106,3 +106,15 @@ def test_methods_of_long_lists_are_pythons():
 
     check(rows, (np.arange(100.0),), (np.arange(120.0),))
     check(reversed_points, *(([(k, 2.0) for k in range(n)], (5, 2.0)) for n in (80, 90, 600)))
+
+
+def test_long_lists_of_strings():
+    def f(labels, x):
+        numbers = {s: i for i, s in enumerate(sorted(set(labels)))}
+        found = [numbers[s.lower()] for s in labels]
+        y = np.sin(x) * len(labels)
+        return np.array(found), y + (labels[3] == "b")
+
+    calls = [(["abc"[k % 3] for k in range(n)], np.linspace(0, 1, n)) for n in (900, 700)]
+    with not_compiled_whole():
+        assert check(f, *calls)[0] < 10_000

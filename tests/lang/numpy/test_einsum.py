@@ -71,3 +71,30 @@ def test_a_length_that_is_known_at_run_time_beside_one_that_is_known(subscripts,
             f(x, mask, *others)
         with pytest.raises(ValueError, match="could not be broadcast together"):
             jitted(x, mask, *others)
+
+
+@pytest.mark.parametrize("n, m", [(40, 7), (60, 9)])
+def test_lengths_that_the_program_computes(n, m):
+    def f(x, y):
+        a, b = x[x > 0], y[y > 0]
+        square = np.einsum("i,j->ij", a, b)
+        return (
+            np.einsum("ij,j->i", square, b),
+            np.einsum("ij,i->", square, np.sqrt(x[x > 0])),
+            np.einsum("i,i", b, y[y > 0]),
+        )
+
+    jitted = tnp.jit(f)
+    arguments = reals(n), reals(m)
+    assert_same(jitted(*arguments), f(*arguments), rtol=1e-12)
+
+
+def test_lengths_that_turn_out_to_differ():
+    def f(x):
+        return np.einsum("i,i->i", x[x > 0], x[x > 1])
+
+    jitted = tnp.jit(f)
+    for x in (np.array([-1.0, 2.0, 0.5]), np.array([3.0, 4.0, -1.0])):
+        assert_same(jitted(x), f(x))  # one of them is 1, or both are equal
+    with pytest.raises(ValueError, match="broadcast"):
+        jitted(np.array([2.0, 3.0, 0.5]))

@@ -49,6 +49,10 @@ def is_known(x: Count) -> bool:
     return type(x) is not TracedNumber or x.proxy.value is not None
 
 
+#: numbers of a range that the program computes one by one
+_MOST_ITEMS = 256
+
+
 class TracedRange:
     """``range`` of numbers of which some are traced."""
 
@@ -63,11 +67,22 @@ class TracedRange:
         """The range itself; the trace depends on its numbers from now on. Raises ``NeedsValue`` if one has no value."""
         return range(*map(operator.index, (self.start, self.stop, self.step)))
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.known())
+    def _known_length(self) -> int | None:
+        """How many numbers there are, as far as that does not depend on which (``range(4 * i, 4 * i + 4)``); ``None`` otherwise."""
+        if type(self.step) is not int or not self.step:
+            return None
+        start, stop = (x.proxy if type(x) is TracedNumber else x for x in (self.start, self.stop))
+        return intervals.progression_length(start, stop, self.step)
+
+    def __iter__(self) -> Iterator[Any]:
+        length = self._known_length()
+        if length is None or length > _MOST_ITEMS:
+            return iter(self.known())
+        return iter([self.start + k * self.step if k else self.start for k in range(length)])
 
     def __len__(self) -> int:
-        return len(self.known())
+        length = self._known_length()
+        return len(self.known()) if length is None else length
 
     def __getitem__(self, key: Any) -> Any:
         return self.known()[key]

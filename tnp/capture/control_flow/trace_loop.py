@@ -35,6 +35,7 @@ from tnp.capture.control_flow.loop_carried import (
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, split
 from tnp.capture.control_flow.unsettled_variables import UnsettledVariables
 from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.speculation.constant_loops import own_names, takes_constants
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace
 from tnp.capture.speculation.trials import (
     BREAK,
@@ -199,36 +200,41 @@ class Loop(UnsettledVariables):
         holders = [v for n in self.names if type(v := self.variables[n]) is TracedArray and v.storage is storage]
         return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
+    def _carry_in(self, name: str, inits: dict[str, Any], carried: dict[str, Any], entries: dict[str, Any]) -> None:
+        """Carries a variable, if each iteration may have another value of it: adds what it begins with, its proxy, and what it is bound to at
+        the beginning of an iteration."""
+        value = self.variables[name]
+        if self._may_be_nothing(name, value):
+            self._carry_maybe(name, value, inits, carried, entries)
+            return
+        if value is UNBOUND and name in self.bound_first:
+            value = stand_in(self.bound_first[name])
+        if type(value) is TracedEither:
+            self.mixed[name] = value.kinds
+        if name in self.mixed:
+            self._carry_either(name, value, inits, carried, entries)
+            return
+        written = (name in self.stores and name not in self.rebound) or name in self.turning
+        kept = type(value) is TracedArray and not value.scalar and written
+        made = None if kept else carried_handle(
+            name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ()),
+            size=self.sizes.size,
+        )  # fmt: skip
+        if made is not None and self.assumes and type(value) is int and name not in self.counting:
+            made[1].low = made[1].bound = value
+        elif made is not None:
+            self.variables.bound(name, made[1])
+        if made is not None:
+            inits[name], carried[name], entries[name] = made
+            if type(value) is TracedArray and value.storage.writable and type(entries[name]) is TracedArray:
+                entries[name].storage.unowned = not entries[name].storage.writable
+
     def once(self, region: Region) -> Any:
         carried, inits, entries = dict[str, Any](), dict[str, Any](), dict[str, Any]()
         self.sizes.begin()
         self.containers.begin(region)
         for name in self.names:
-            value = self.variables[name]
-            if self._may_be_nothing(name, value):
-                self._carry_maybe(name, value, inits, carried, entries)
-                continue
-            if value is UNBOUND and name in self.bound_first:
-                value = stand_in(self.bound_first[name])
-            if type(value) is TracedEither:
-                self.mixed[name] = value.kinds
-            if name in self.mixed:
-                self._carry_either(name, value, inits, carried, entries)
-                continue
-            written = (name in self.stores and name not in self.rebound) or name in self.turning
-            kept = type(value) is TracedArray and not value.scalar and written
-            made = None if kept else carried_handle(
-                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ()),
-                size=self.sizes.size,
-            )  # fmt: skip
-            if made is not None and self.assumes and type(value) is int and name not in self.counting:
-                made[1].low = made[1].bound = value
-            elif made is not None:
-                self.variables.bound(name, made[1])
-            if made is not None:
-                inits[name], carried[name], entries[name] = made
-                if type(value) is TracedArray and value.storage.writable and type(entries[name]) is TracedArray:
-                    entries[name].storage.unowned = not entries[name].storage.writable
+            self._carry_in(name, inits, carried, entries)
         self._make_arrays_of_lists()
         memory = self.memory()
         self._check_begin(inits, carried)
@@ -237,6 +243,7 @@ class Loop(UnsettledVariables):
         index = NumberProxy(self.trace.make_name("i"), int)
         if self.iterations is not None:
             self.iterations.bound(index)
+            region.constants = own_names(self.iterations, index, carried, inits)
         region.open()
         for name in self.owned:
             region.lose(self.variables[name].storage)
@@ -349,7 +356,8 @@ class Loop(UnsettledVariables):
     def check_effects(self, region: Region) -> None:
         for items, added in grown_lists(region):
             is_fixed = id(items) in self.appended or id(items) in region.contents.fixed
-            if self.iterations is None or not self.iterations.is_of_one_length or self.times > 1 or is_fixed:
+            is_plain = self.iterations is not None and self.iterations.is_of_one_length and self.times == 1
+            if self.iterations is None or not is_plain or is_fixed or takes_constants(self.tracer):
                 self.count_items([items])
                 raise Failure("it changes a list, a dict or an object")
             try:

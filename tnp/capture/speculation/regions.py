@@ -184,6 +184,8 @@ class Region:
         self.times: Any = 1
         self.is_loop = False
         self.over: tuple[Any, ...] = ()
+        #: of a loop between constants: the names of its own constants, which are others in each iteration
+        self.constants: set[str] | None = None
         self._list_uses = len(tracer.list_uses)
         #: lists that were put together in it, and may be those from before
         self.older: list[Any] = []

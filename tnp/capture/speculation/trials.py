@@ -12,6 +12,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.guards.varying_values import CountsItems, TracesAgain
+from tnp.capture.speculation.constant_loops import takes_constants
 from tnp.capture.speculation.regions import Growing, ListUse, Region, Retrace, Variables
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
@@ -364,6 +365,8 @@ class Trial:
 
     def count_items(self, lists: Sequence[list[Any]]) -> None:
         """Raises :class:`CountsItems` for a list that a loop appends to, if the program made it and can count its items."""
+        if takes_constants(self.tracer):
+            return
         for items in lists:
             _, made_at, can_count = self.tracer.lists.get(id(items), (None, "", None))
             is_new = made_at and not self.tracer.inputs.prologue.varying.is_specialized(made_at)

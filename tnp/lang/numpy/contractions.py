@@ -485,9 +485,10 @@ def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
         for label, n in zip(term.labels, term.array.shape):
             known = lengths.get(label, 1)
             if not (_is_one(known) or _is_one(n)) and _may_broadcast(known, n):
-                if type(known) is not int and type(n) is not int:
-                    sizes.concrete((known, n), "einsum()")
-                lengths[label] = known if type(known) is int else n  # the other is that or 1, or the program raises
+                # the other is that or 1, or the program raises
+                lengths[label] = (
+                    known if type(known) is int else n if type(n) is int else sizes.broadcast([known], [n])[0]
+                )
                 continue
             check(
                 _is_one(known) or _is_one(n) or sizes.equal(known, n) is not False,

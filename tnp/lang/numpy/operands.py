@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -188,6 +189,11 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
     if not items:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     wanted = _nested_dtype(items) if dtype is None else dtype
+    step = _step_of(items) if wanted is dtypes.int64 else None
+    if step is not None:
+        places = prims.iota(len(items), device=devices.current(), dtype=wanted)
+        as_array(items[-1])  # it fits, or that is guarded
+        return clang.add(places if step == 1 else clang.mul(places, step), as_array(items[0], wanted))
     arrays = [as_item(x, wanted) for x in items]
     check(
         all(sizes.shapes_equal(a.shape, arrays[0].shape) is not False for a in arrays),
@@ -197,6 +203,17 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
         ),
     )
     return clang.stack(arrays, 0)
+
+
+def _step_of(items: list[Any]) -> int | None:
+    """By how much each of some integers that the program computes is more than the one before; ``None`` if that is not one known
+    number."""
+    if len(items) < 3 or not all(
+        isinstance(x, NumberProxy) and x.python_type is int and x.value is None for x in items
+    ):
+        return None
+    steps = {intervals.differ_by(b, a) for a, b in itertools.pairwise(items)}
+    return steps.pop() if len(steps) == 1 else None
 
 
 def as_item(x: Any, dtype: DType) -> TensorProxy:

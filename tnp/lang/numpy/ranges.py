@@ -140,6 +140,8 @@ def arange_of_length(start: Any, stop: Any, step: Any, length: Any, dtype: Any =
     places = prims.iota(length, device=cpu_device(None), dtype=kind)
     if all(type(x) is int for x in (start, step)) and (start, step) == (0, 1):
         return places
+    if type(step) is int and kind is dtypes.int64:
+        return clang.add(places if step == 1 else clang.mul(places, step), clang.convert(as_array(start), kind))
     first, second = (clang.convert(as_array(x), kind) for x in (start, language.method("add")(start, step)))
     made = clang.add(clang.mul(places, clang.sub(second, first)), first)
     if kind.kind != "f":

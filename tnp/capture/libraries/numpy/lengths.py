@@ -12,6 +12,7 @@ import numpy as np
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals
+from tnp.core.intervals import progression_length
 from tnp.core.symbols import is_symbol
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.ranges import arange_length, arange_of_length, checked_length
@@ -113,10 +114,24 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         if None not in known:
             result: TracedArray = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
             return result
-    tracer.inputs.prologue.varying.has_lengths = True
-    length = tracer.call(arange_length, bounds, {})
+    length: Any = _difference(*bounds)
+    if length is None:
+        tracer.inputs.prologue.varying.has_lengths = True
+        length = tracer.call(arange_length, bounds, {})
     made: TracedArray = tracer.call(arange_of_length, (*bounds, length), {"dtype": kwargs.get("dtype")})
     return made
+
+
+def _difference(start: Any, stop: Any, step: Any) -> int | None:
+    """How many integers there are from ``start`` to ``stop``, as in ``np.arange(i * n, i * n + n)``; ``None`` if that is not known."""
+    if type(step) is not int or not step or not (_is_integer(start) and _is_integer(stop)):
+        return None
+    first, last = (x.proxy if type(x) is TracedNumber else x for x in (start, stop))
+    return progression_length(first, last, step)
+
+
+def _is_integer(x: Any) -> bool:
+    return type(x) is int or (type(x) is TracedNumber and x.proxy.python_type is int)
 
 
 def _is_real(x: Any) -> bool:

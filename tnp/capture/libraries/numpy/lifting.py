@@ -66,6 +66,8 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
 
 #: so many items of a list are inputs of their own only where that is needed
 LONG = 64
+#: items of a list that are inputs of their own at most, where Python may run what needs them one by one
+MOST_ITEMS = 256
 #: The same limits for arrays of several lengths, where each array would need guards and a copy of a loop's body: for lists whose number
 #: of arrays never varied, and for lists whose number did.
 LONG_UNEVEN, VARYING_UNEVEN = 32, 16
@@ -136,6 +138,8 @@ def _lift_made(inputs: Inputs, function: Any, made: np.ndarray[Any, Any], source
     handle = lift_array(inputs, made, inputs.prologue.let(Source(f"{make}({source.expression})", name)))
     handle.storage.writable, handle.storage.listed = False, name
     inputs.prologue.varying.late.add(name)
+    if len(made) >= MOST_ITEMS:
+        inputs.prologue.varying.larger.add(name)
     return handle
 
 

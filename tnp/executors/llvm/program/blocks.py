@@ -77,8 +77,8 @@ class _Blocks:
                 step = -(-len(run) // -(-len(run) // _LONGEST))
                 waiting += [run[i : i + step] for i in range(0, len(run), step)][::-1]
                 continue
-            needed = {name for name, i in last.items() if i >= run.stop}
             part = bsyms[run.start : run.stop]
+            needed = {p.name for b in part for p in b.flat_outputs if last.get(p.name, -1) >= run.stop}
             block = _block(part, needed, repeats) if len(part) > 1 else None
             if block is not None and not self.takes(block[-1]):
                 block, failing = None, [i for i in run if is_control_flow(bsyms[i]) and not self.takes(bsyms[i])]

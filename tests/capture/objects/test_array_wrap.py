@@ -1,6 +1,6 @@
 """Subclasses of ndarray that decide by ``__array_wrap__`` what becomes of the results of ufuncs."""
 
-import copy
+import typing
 import warnings
 
 import numpy as np
@@ -78,7 +78,11 @@ class Counted(Times):
         return np.asarray(made) * 2
 
 
-KINDS = [Tracked, Times, Vector, Counted]
+class Plain(np.ndarray):
+    pass
+
+
+KINDS = [Tracked, Times, Vector, Counted, Plain]
 
 
 def operators(a, b):
@@ -178,10 +182,42 @@ def test_what_is_done_with_the_context_is_pythons(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_are_eagers(kind):
     def f(a):
-        return a.mean(), a.reshape(-1, 1).mean(axis=0), np.sqrt(X) * 2 + X
+        return a.mean(), a.reshape(-1, 1).mean(axis=0), np.mean(a[:3]), a.reshape(1, -1).mean(1), np.sqrt(X) * 2 + X
+
+    def of_others(a):
+        return a.astype("f4").mean(), a.astype(int).mean(), a.reshape(1, -1).mean(axis=(0, 1)), np.sqrt(X) * 2 + X
+
+    for program, is_whole in ((f, True), (of_others, kind is Plain)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if is_whole else "ignore", tnp.EagerFallbackWarning)
+            jitted = tnp.jit(program)
+            for k in (1, 2, 3):
+                assert_same(parts(jitted((X * k).view(kind))), parts(program((X * k).view(kind))))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_by_dot(kind):
+    def f(a, x):
+        table = a.reshape(-1, 1)
+        return a.dot(a), np.dot(table, a[:1]), np.dot(x, a), np.dot(a, x), table.dot(np.ones((1, 2)))
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        warnings.simplefilter("error" if kind in (Vector, Plain) else "ignore", tnp.EagerFallbackWarning)
         jitted = tnp.jit(f)
-        for _ in range(3):
-            assert_same(parts(jitted(copy.deepcopy(X).view(kind))), parts(f(X.view(kind))))
+        for k in (1, 2, 3):
+            assert_same(parts(jitted((X * k).view(kind), X)), parts(f((X * k).view(kind), X)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_arrays(kind):
+    def f(a):
+        b = np.asanyarray(a)
+        b[0] = 3.0
+        return b is a, np.asanyarray(a, dtype=float) is a, np.asanyarray(a, np.float32), typing.cast(np.ndarray, b) * 2
+
+    jitted = tnp.jit(f)
+    for k in (1, 2, 3):
+        mine, eagers = (X * k).view(kind), (X * k).view(kind)
+        assert_same(parts(jitted(mine)), parts(f(eagers)))
+        assert_same(parts(mine), parts(eagers), what="arguments")
+    assert compiled_whole(jitted)

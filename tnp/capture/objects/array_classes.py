@@ -32,6 +32,7 @@ from tnp.core.errors import NeedsEager
 __all__ = [
     "ArrayOfClass",
     "computed",
+    "dot",
     "elements",
     "has_own",
     "is_array_class",
@@ -156,6 +157,40 @@ def _wrapped(of: Any, made: Any, context: _Context | None) -> Any:
     return active.current().runtime.call(wrap, of, array, context, array.ndim == 0)
 
 
+def dot(left: Any, right: Any) -> Any:
+    """``np.dot`` of arrays among which there are some of classes: a scalar, or of the left one's class, by no ``__array_wrap__``."""
+    if any(
+        has_own(x, "__array_finalize__") for x in (left, right) if is_array_of_class(x)
+    ):  # which NumPy calls for what it throws away
+        raise NeedsEager("it gives dot an array of a class with an __array_finalize__")
+    made = active.current().numpy_function(
+        np.dot, tuple(elements(x) if is_array_of_class(x) else x for x in (left, right)), {}
+    )
+    if made.scalar:
+        return made
+    if not is_array_of_class(left):
+        raise NeedsEager("it gives dot a plain array and one of a class")
+    return made_of(class_of(left), made, left)
+
+
+def _mean(x: Any, *args: Any, axis: Any = None) -> Any:
+    """``x.mean(axis)``. NumPy divides the sum, as an array of its class in place, so that an ``__array_wrap__`` is called twice."""
+    (axis,) = args or (axis,)
+    tracer, array, wrap = active.current(), elements(x), _wrap_of(class_of(x))
+    if wrap is None:
+        return _wrapped(x, array.mean(axis), None)
+    if not (axis is None or type(axis) is int) or str(array.dtype) not in ("float32", "float64"):
+        raise NeedsEager(f"it takes the mean of a {class_of(x).__name__}, which has an __array_wrap__")
+    count = array.size if axis is None else array.shape[axis]
+    total = _wrapped(x, array.sum(axis), None)
+    if type(total) is TracedArray:
+        return total / count
+    if class_of(total) is not class_of(x):
+        raise NeedsEager(f"it takes the mean of a {class_of(x).__name__}, whose sum is none")
+    tracer.in_place(languages.BINARY_OPERATORS["truediv"], elements(total), count)
+    return tracer.runtime.call(wrap, total, total, _Context(), False)
+
+
 class _Context(tuple[Any, ...]):
     """What NumPy tells an ``__array_wrap__`` of the call of the ufunc. The program may pass it on."""
 
@@ -230,6 +265,9 @@ class ArrayOfClass:
             raise NeedsEager(f"it makes a {kind.__name__} of what is no plain array")
         return made_of(kind, array[...], self)
 
+    def dot(self, other: Any) -> Any:
+        return dot(self, other)
+
     def __getitem__(self, key: Any) -> Any:
         found = elements(self)[elements(key) if is_array_of_class(key) else key]
         return found if found.scalar else _same(self, found)
@@ -302,10 +340,8 @@ def _reduction(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.keys() - {"axis"} or any(map(is_array_of_class, args)):
             raise NeedsEager(f"it calls .{name}() of a {class_of(self).__name__} in a way that is not compiled")
-        if (
-            name == "mean" and _wrap_of(class_of(self)) is not None
-        ):  # which NumPy calls for the sum, and again for the mean
-            raise NeedsEager(f"it takes the mean of a {class_of(self).__name__}, which has an __array_wrap__")
+        if name == "mean":
+            return _mean(self, *args, **kwargs)
         return _wrapped(self, getattr(elements(self), name)(*args, **kwargs), None)
 
     method.__name__ = name

@@ -199,13 +199,27 @@ def test_means_are_eagers(kind):
 def test_products_by_dot(kind):
     def f(a, x):
         table = a.reshape(-1, 1)
-        return a.dot(a), np.dot(table, a[:1]), np.dot(x, a), np.dot(a, x), table.dot(np.ones((1, 2)))
+        products = (
+            a.dot(a),
+            np.dot(x, a),
+            np.dot(a, x),
+            table.dot(np.ones((1, 2))),
+            np.dot(x, np.concatenate([table, table], 1)),
+        )
+        return (*products, np.pad(a, (1, 2)), np.linalg.matrix_rank(table), np.dot(np.ones((2, 5)), a))
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error" if kind in (Vector, Plain) else "ignore", tnp.EagerFallbackWarning)
-        jitted = tnp.jit(f)
-        for k in (1, 2, 3):
-            assert_same(parts(jitted((X * k).view(kind), X)), parts(f((X * k).view(kind), X)))
+    def of_one_element(a, x):
+        table = a.reshape(-1, 1)
+        return np.dot(table, a[:1]), np.dot(x[:1], table.T), np.sqrt(x) * 2 + x
+
+    for program, is_whole in ((f, True), (of_one_element, False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if is_whole else "ignore", tnp.EagerFallbackWarning)
+            jitted = tnp.jit(program)
+            for k in (1, 2, 3):
+                mine, eagers = (X * k).view(kind), (X * k).view(kind)
+                assert_same(parts(jitted(mine, X)), parts(program(eagers, X)))
+                assert_same(parts(mine), parts(eagers), what="arguments")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -158,19 +158,18 @@ def _wrapped(of: Any, made: Any, context: _Context | None) -> Any:
 
 
 def dot(left: Any, right: Any) -> Any:
-    """``np.dot`` of arrays among which there are some of classes: a scalar, or of the left one's class, by no ``__array_wrap__``."""
-    if any(
-        has_own(x, "__array_finalize__") for x in (left, right) if is_array_of_class(x)
-    ):  # which NumPy calls for what it throws away
-        raise NeedsEager("it gives dot an array of a class with an __array_finalize__")
-    made = active.current().numpy_function(
-        np.dot, tuple(elements(x) if is_array_of_class(x) else x for x in (left, right)), {}
-    )
-    if made.scalar:
-        return made
+    """``np.dot`` of arrays among which there are some of classes: of the left one's class, by no ``__array_wrap__``. A product without
+    dimensions is a scalar in the end."""
+    plain = tuple(elements(x) if is_array_of_class(x) else x for x in (left, right))
+    if any(np.size(x) == 1 for x in plain if type(x) is not TracedArray) or any(
+        all(n == 1 for n in x.shape) for x in plain if type(x) is TracedArray
+    ):  # NumPy exchanges the two then
+        raise NeedsEager("it gives dot an array of one element")
+    made = active.current().numpy_function(np.dot, plain, {})
     if not is_array_of_class(left):
-        raise NeedsEager("it gives dot a plain array and one of a class")
-    return made_of(class_of(left), made, left)
+        return made
+    of_class = made_of(class_of(left), _with_dimensions(made), left)
+    return made if made.scalar else of_class
 
 
 def _mean(x: Any, *args: Any, axis: Any = None) -> Any:

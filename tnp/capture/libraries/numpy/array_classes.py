@@ -27,7 +27,8 @@ __all__ = ["called", "operated"]
 #: functions that take any array for a plain one, and make no other on the way
 _PLAIN = frozenset((
     np.array, np.asarray, np.copy, np.linalg.norm, np.concatenate, np.array_equal, np.outer, np.cross, np.einsum, np.where, np.interp,
-    np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.ndim, np.shape, np.size, np.ascontiguousarray,
+    np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.ndim, np.shape, np.size, np.ascontiguousarray, np.pad,
+    np.linalg.matrix_rank,
 ))  # fmt: skip
 #: functions that make views of the class on the way, which nobody sees unless the class has an ``__array_finalize__``
 _STACKING = frozenset((np.vstack, np.hstack, np.stack, np.column_stack))

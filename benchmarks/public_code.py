@@ -172,13 +172,13 @@ def outcome(f: Callable[..., Any], args: Any, kwargs: Any, seconds: float) -> tu
     try:
         with within(seconds), contextlib.redirect_stdout(io.StringIO()):
             result = f(*args, **kwargs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         result = type(error)
     return result, (args, kwargs)
 
 
 def _is_error(x: Any) -> bool:
-    return isinstance(x, type) and issubclass(x, Exception)
+    return isinstance(x, type) and issubclass(x, BaseException)
 
 
 def rounding_of(x: Any) -> float:

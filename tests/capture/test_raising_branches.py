@@ -1,6 +1,7 @@
 """Branches that always raise: one program serves all calls that do not take them; a call that takes one runs eagerly."""
 
 import copy
+import sys
 
 import numpy as np
 import pytest
@@ -214,3 +215,35 @@ def test_a_raise_behind_branches_that_return(f):
             x[7] = value
             expected, _ = outcome(program, (x,))
             assert_same(outcome(jitted, (x,))[0], expected)
+
+
+def leaving(x):
+    if x.min() > 0:
+        y = x
+    elif x.max() < 0:
+        y = x[::-1]
+    else:
+        raise SystemExit(f"neither above nor below zero: {x}")
+    return 2 * y
+
+
+def leaving_by_a_call(x):
+    if np.isnan(x).any():
+        sys.exit("no number")
+    return np.sqrt(np.abs(x)).sum()
+
+
+@pytest.mark.parametrize("f", [leaving, leaving_by_a_call], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_branches_that_leave_the_script(f):
+    jitted = tnp.jit(f)
+    fine = np.linspace(1, 2, 30)
+    for x in (fine, -fine, fine + 1):
+        assert_same(jitted(x), f(x))
+    assert "eager" not in str(tnp.explain(jitted)).split("\n")[1]
+    for x in (np.where(fine > 1.5, np.nan, fine), np.linspace(np.nan, 1, 30)):
+        with pytest.raises(SystemExit) as expected:
+            f(x)
+        with pytest.raises(SystemExit) as found:
+            jitted(x)
+        assert found.value.args == expected.value.args

@@ -138,3 +138,36 @@ def test_a_view_of_what_may_be_an_argument_that_is_written():
         assert_same(found, expected)
         assert_same(mine, eagers)
         assert np.shares_memory(found, mine) == np.shares_memory(expected, eagers)
+
+
+class Variable:
+    """Knows by how much it depends on variables: on itself."""
+
+    def __init__(self, deviation):
+        self.deviation = deviation
+        self.parts = {self: 1.0}
+
+    def total(self):
+        return sum(v.deviation * k for v, k in self.parts.items())
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("kind", [dict, OrderedDict, defaultdict, Counter])
+def test_keys_that_are_objects(kind):
+    def made(x):
+        return Variable(x.sum())
+
+    def keyed(x):
+        found = kind() if kind is not defaultdict else defaultdict(list)
+        found[Node(x.max())] = 2
+        found[Node(x.min()), 1] = 3
+        return found
+
+    jitted, jitted_keyed = tnp.jit(made), tnp.jit(keyed)
+    for k in (1, 2, 3):
+        found = jitted(X * k)
+        assert type(found) is Variable and next(iter(found.parts)) is found
+        assert_same(found.total(), made(X * k).total())
+        (first, (second, one)), expected = jitted_keyed(X * k), [X.max() * k, X.min() * k]
+        assert type(first) is type(second) is Node and one == 1
+        assert_same([first.v, second.v], expected)

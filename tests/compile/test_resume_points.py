@@ -234,8 +234,11 @@ def test_super_and_attributes_of_self():
             y = super().step(x * 2 + 1)
             return erf(y) * 2 + np.sqrt(np.abs(y)) * x
 
-    in_parts(Base.step, Base(), X)
-    in_parts(Derived.step, Derived(), X)
+        def forward(self, x, *more):
+            return super().step(np.cos(x) * 2 + np.sin(x) * 3, *more)
+
+    for method, owner in ((Base.step, Base()), (Derived.step, Derived()), (Derived.forward, Derived())):
+        in_parts(method, owner, X)
 
 
 def test_global_names_that_are_assigned():

@@ -29,7 +29,7 @@ from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.immutable_values import is_immutable
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_copy, is_plain_object, is_shadow, stored_attributes
-from tnp.capture.objects.twins import class_of
+from tnp.capture.objects.twins import class_of, is_twin
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.rewrite.rewriter import has_hooks
 from tnp.capture.speculation.trials import CONSTANTS
@@ -160,6 +160,8 @@ def _key(x: Any) -> Any:
         return _key(x.settled())
     if is_shadow(x) or class_of(x) is Foreign:
         raise NeedsEager("it returns a dict whose keys are objects that its caller has")
+    if is_twin(type(x)) or (id(x) in active.current().inputs.made and not is_immutable(x)):
+        raise NeedsEager("it returns a dict whose keys are objects that it makes")
     return x.known_scalar() if type(x) is TracedArray else x
 
 
@@ -274,7 +276,7 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
             return Construct(kind, {k: output_of(v) for k, v in attributes.items()})
         fields = tuple(k for k, v in attributes.items() if dict.get(x, k, output_of) is v)
         others = {k: output_of(v) for k, v in attributes.items() if k not in fields}
-        return Construct(kind, others, {k: output_of(v) for k, v in dict.items(x)}, fields)
+        return Construct(kind, others, {_key(k): output_of(v) for k, v in dict.items(x)}, fields)
     if kind is functools.partial and is_own and not x.__dict__:
         return Called(kind, *map(output_of, (x.func, *x.args)), **{k: output_of(v) for k, v in x.keywords.items()})
     if kind is types.MethodType and is_followed(x.__func__) and not has_hooks(x.__func__):
@@ -282,6 +284,9 @@ def _made_anew(x: Any, kind: Any, inputs: Inputs) -> Any:
     if pytree.is_container(x):
         if isinstance(x, dict) and any(map(is_traced, dict.keys(x))):
             raise NeedsEager(f"it returns a {kind.__name__} whose keys are values of the program")
+        if isinstance(x, dict):
+            for key in dict.keys(x):
+                _key(key)
         if is_followed(getattr(x, "default_factory", None)):
             raise NeedsEager(f"it returns a {kind.__name__} that calls a function of the program")
         children, metadata, unflatten = pytree.flatten(x)

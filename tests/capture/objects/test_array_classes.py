@@ -324,7 +324,7 @@ def test_the_class_of_what_else_is_done_is_eagers(use):
 
 
 @pytest.mark.parametrize(
-    "member", ["__array_ufunc__", "__array_wrap__", "__array_function__", "__getattr__", "__array_priority__"]
+    "member", ["__array_ufunc__", "__array_function__", "__getattr__", "__array_priority__", "__array_prepare__"]
 )
 def test_classes_with_protocols_are_pythons(member):
     def method(self, *args, **kwargs):

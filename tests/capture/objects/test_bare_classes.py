@@ -1,5 +1,7 @@
 """Classes with special methods but without ``__init__``, such as activations of networks, and special methods called by their names."""
 
+import ast
+
 import numpy as np
 import pytest
 
@@ -136,3 +138,25 @@ def test_arguments_that_a_class_does_not_take():
     for _ in range(3):
         with pytest.raises(TypeError, match=r"Leaky\(\) takes no arguments"):
             tnp.jit(given_what_it_does_not_take)(XS)
+
+
+class Formula:
+    def __init__(self, text):
+        self.tree, self.scale = ast.parse(text), 2.0
+
+    def applied(self, x):
+        y = np.sin(x) * self.scale + x
+        if self.tree is not None:
+            y = y * 3
+        self.scale += 1
+        return y, self.tree
+
+
+def test_an_attribute_of_a_class_in_c():
+    """Syntax trees have attributes as objects of the user's have, and are made by code in C."""
+    jitted = tnp.jit(Formula.applied, strict=True)
+    for _ in range(2):
+        mine, eagers = Formula("a + 1"), Formula("a + 1")
+        (found, tree), (expected, _) = jitted(mine, np.arange(5.0)), eagers.applied(np.arange(5.0))
+        assert_same(found, expected)
+        assert tree is mine.tree and mine.scale == eagers.scale == 3.0

@@ -140,6 +140,73 @@ def test_names_that_modules_make():
     assert "lazy" not in sys.modules
 
 
+class Chosen:
+    """An attribute of the backend that is chosen."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, instance, kind=None):
+        return getattr(kind.backend, self.name)
+
+
+class Backend(types.ModuleType):
+    """A module with what its class has: functions, numbers, properties, and what a backend has."""
+
+    backend = types.SimpleNamespace(power=2.0, scaled=np.sin)
+    factor = 3.0
+    power = Chosen("power")
+
+    @staticmethod
+    def scaled(x):
+        return Backend.backend.scaled(x) * 2
+
+    @classmethod
+    def chosen(cls, x):
+        return cls.backend.power + x
+
+    def doubled(self, x):
+        return self.factor * x * self.own
+
+    @property
+    def half(self):
+        return self.own / 2
+
+
+def test_what_the_class_of_a_module_has():
+    backend, front = Backend("backend"), types.ModuleType("front")
+    backend.own = 5.0
+    front.__getattr__ = backend.__getattribute__
+
+    def f(x):
+        y = backend.scaled(x) + backend.factor * backend.doubled(x) + backend.half
+        return y, front.scaled(x) * front.own, backend.chosen(x) ** front.power, hasattr(front, "none")
+
+    def check():
+        assert_same(jitted(X), f(X))
+
+    jitted = tnp.jit(f, strict=True)
+    before = dict(vars(Backend))
+    check()
+    backend.own = 6.0
+    check()
+    front.power = 1.5
+    check()
+    Backend.backend = types.SimpleNamespace(power=3.0, scaled=np.cos)
+    check()
+    Backend.factor = 4.0
+    Backend.scaled = staticmethod(lambda x: x * 7)
+    check()
+    Backend.half = 11.0
+    check()
+    backend.scaled = lambda x: x - 1
+    check()
+    front.none = front.scaled = np.exp
+    check()
+    for name in ("backend", "factor", "scaled", "half"):
+        setattr(Backend, name, before[name])
+
+
 GAIN = {"value": 2.0}
 
 

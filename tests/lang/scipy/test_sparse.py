@@ -160,6 +160,24 @@ def test_transposes():
         assert type(found[2]) is type(expected[2]) and (found[2] != expected[2]).nnz == 0
 
 
+@pytest.mark.parametrize("kind", ["csr_array", "coo_matrix"])
+def test_conversions_with_options(kind):
+    def f(a, x, is_copied):
+        return a.tocsr(copy=False) @ x, a.tocsc(copy=is_copied) @ x, a.transpose(copy=True).tocsr(False) @ a.toarray()
+
+    a, jitted = made(kind), tnp.jit(f, strict=True)
+    for is_copied in (True, False):
+        assert_same(jitted(a, X, is_copied), f(a, X, is_copied))
+
+    def components(edges):
+        graph = sparse.coo_matrix((np.ones(len(edges)), edges.T), shape=(9, 9))
+        return sparse.csgraph.connected_components(graph, directed=False)[1]
+
+    for edges in (np.array([[0, 1], [1, 4], [5, 8]]), np.array([[2, 1], [1, 4], [3, 8]])):
+        with pytest.warns(tnp.EagerFallbackWarning, match="parts"):
+            assert_same(tnp.jit(components)(edges), components(edges))
+
+
 def test_transpose_of_what_was_changed():
     def f(a, y):
         a.data[...] *= 2

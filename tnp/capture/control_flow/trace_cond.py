@@ -91,7 +91,7 @@ class Branch(Trial):
             code = side() if side is not None else None
         except Failure:
             raise
-        except (Exception, NeedsEager) as error:
+        except (Exception, SystemExit, NeedsEager) as error:
             if not isinstance(error, NeedsEager) or error.is_raising:
                 self.raising = side
             raise

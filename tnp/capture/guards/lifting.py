@@ -10,7 +10,6 @@ import enum
 import functools
 import itertools
 import reprlib
-import threading
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,11 +28,10 @@ from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, l
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.immutable_values import is_dated, same_dated
-from tnp.capture.objects.mappings import reader_of
+from tnp.capture.objects.readers import reader_of
 from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import release, shadow
 from tnp.capture.objects.tables import is_table
-from tnp.capture.objects.thread_locals import LocalReader
 from tnp.capture.objects.uneven_lists import is_uneven
 from tnp.capture.rewrite.code_origin import is_followed_of_python
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
@@ -165,8 +163,7 @@ class Inputs:
         known = self.known_object(value, source)
         if known is None:
             self.guard_type(value, source)
-            is_local = type(value) is threading.local
-            known = Foreign(value, source, LocalReader(self) if is_local else reader_of(value, source, self))
+            known = Foreign(value, source, reader_of(value, source, self))
             self._by_identity[id(value)] = (value, known, source.expression)
         return known
 

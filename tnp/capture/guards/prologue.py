@@ -128,10 +128,14 @@ def _bounds(a: np.ndarray[Any, Any] | Extent) -> Extent:
     return a if isinstance(a, Extent) else Extent(*np.lib.array_utils.byte_bounds(a))
 
 
+#: steps in which NumPy finds out whether two strided arrays share memory; it says that they may where these are too few
+_LITTLE_WORK: Any = 100
+
+
 def disjoint(a: np.ndarray[Any, Any] | Extent, b: np.ndarray[Any, Any] | Extent) -> bool:
-    """Whether two arrays surely share no memory (by their bounds)."""
+    """Whether two arrays surely share no memory: by their bounds, or as two fields of one structured array."""
     if not (isinstance(a, Extent) or isinstance(b, Extent)):
-        return not np.may_share_memory(a, b)
+        return not np.may_share_memory(a, b) or not np.may_share_memory(a, b, max_work=_LITTLE_WORK)
     a, b = _bounds(a), _bounds(b)
     return a.space != b.space or a.stop <= b.start or b.stop <= a.start
 

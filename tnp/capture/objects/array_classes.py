@@ -2,11 +2,14 @@
 
 An ndarray in the program would compute with its own memory, so a stand-in is none. Its class has the members of the user's class, and
 those of :class:`ArrayOfClass` in place of ndarray's. What NumPy makes of such an array is of the class again where NumPy says so: then
-the user's ``__array_finalize__`` is traced, once for each call of it that NumPy makes. What is not defined here is Python's.
+the user's ``__array_finalize__`` is traced, once for each call of it that NumPy makes. So is an ``__array_wrap__``, which decides what
+becomes of the results of ufuncs and their reductions. What is not defined here is Python's.
 """
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,6 +32,7 @@ from tnp.core.errors import NeedsEager
 __all__ = [
     "ArrayOfClass",
     "computed",
+    "dot",
     "elements",
     "has_own",
     "is_array_class",
@@ -41,8 +45,8 @@ __all__ = [
 
 #: members that change what this module defines; a class that has one stays Python's
 _REFUSED = frozenset(
-    ("__array_ufunc__", "__array_function__", "__array_wrap__", "__array_prepare__", "__array_priority__", "__array__", "__array_interface__",
-     "__array_struct__", "__array_namespace__", "__buffer__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__",
+    ("__array_ufunc__", "__array_function__", "__array_prepare__", "__array_priority__", "__array__", "__array_interface__", "__array_struct__",
+     "__array_namespace__", "__buffer__", "__del__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__",
      "__class__", "__slots__", "__copy__", "__deepcopy__")
 )  # fmt: skip
 #: members that a class has of its own kind, or that Python calls on the class
@@ -57,7 +61,23 @@ def is_array_class(kind: Any) -> bool:
     if type(kind) is not type or not issubclass(kind, np.ndarray) or kind is np.ndarray:
         return False
     own = [c for c in kind.__mro__ if c is not np.ndarray and c is not object]
-    return all(is_made_by_statement(c) and _REFUSED.isdisjoint(vars(c)) for c in own) and kind.__dictoffset__ != 0
+    is_plain = all(is_made_by_statement(c) and _REFUSED.isdisjoint(vars(c)) for c in own) and kind.__dictoffset__ != 0
+    wrap = _wrap_of(kind)
+    return is_plain and (wrap is None or _takes_all(wrap))
+
+
+def _wrap_of(kind: type) -> Any:
+    """The ``__array_wrap__`` of the user's that a class has, or ``None``."""
+    found = class_attribute(kind, "__array_wrap__")
+    return None if found is np.ndarray.__dict__["__array_wrap__"] else found
+
+
+def _takes_all(wrap: Any) -> bool:
+    """Whether an ``__array_wrap__`` takes all three arguments. NumPy warns of one that does not."""
+    if type(wrap) is not types.FunctionType or not is_followed(wrap):
+        return False
+    code = wrap.__code__
+    return code.co_argcount >= 4 or (code.co_argcount > 0 and bool(code.co_flags & inspect.CO_VARARGS))
 
 
 def is_array_of_class(x: Any) -> bool:
@@ -120,12 +140,65 @@ def new_array(kind: Any, shape: Any, dtype: Any = float, buffer: Any = None, *re
 
 
 def computed(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """What a ufunc gives of arrays among which there are some of a class: one of that class."""
-    found = [a for a in args if is_array_of_class(a)]
-    if len(set(map(class_of, found))) != 1:
-        raise NeedsEager("it computes with arrays of several classes")
+    """What a ufunc gives of arrays among which there are some of classes: one of the first class, if that has no ``__array_wrap__``."""
+    first, *others = [a for a in args if is_array_of_class(a)]
+    kind = class_of(first)
+    if any(class_of(x) is not kind and issubclass(class_of(x), kind) for x in others):
+        raise NeedsEager("it computes with arrays of a class and of a subclass")
     made = function(*(elements(a) if is_array_of_class(a) else a for a in args))
-    return made_of(class_of(found[0]), _with_dimensions(made), found[0])
+    return _wrapped(first, made, _Context())
+
+
+def _wrapped(of: Any, made: Any, context: _Context | None) -> Any:
+    """What NumPy gives in place of ``made``, the result of a ufunc or of its reduction, whose operand is ``of``."""
+    wrap, array = _wrap_of(class_of(of)), _with_dimensions(made)
+    if wrap is None:
+        return made_of(class_of(of), array, of)
+    return active.current().runtime.call(wrap, of, array, context, array.ndim == 0)
+
+
+def dot(left: Any, right: Any) -> Any:
+    """``np.dot`` of arrays among which there are some of classes: of the left one's class, by no ``__array_wrap__``. A product without
+    dimensions is a scalar in the end."""
+    plain = tuple(elements(x) if is_array_of_class(x) else x for x in (left, right))
+    if any(np.size(x) == 1 for x in plain if type(x) is not TracedArray) or any(
+        all(n == 1 for n in x.shape) for x in plain if type(x) is TracedArray
+    ):  # NumPy exchanges the two then
+        raise NeedsEager("it gives dot an array of one element")
+    made = active.current().numpy_function(np.dot, plain, {})
+    if not is_array_of_class(left):
+        return made
+    of_class = made_of(class_of(left), _with_dimensions(made), left)
+    return made if made.scalar else of_class
+
+
+def _mean(x: Any, *args: Any, axis: Any = None) -> Any:
+    """``x.mean(axis)``. NumPy divides the sum, as an array of its class in place, so that an ``__array_wrap__`` is called twice."""
+    (axis,) = args or (axis,)
+    tracer, array, wrap = active.current(), elements(x), _wrap_of(class_of(x))
+    if wrap is None:
+        return _wrapped(x, array.mean(axis), None)
+    if not (axis is None or type(axis) is int) or str(array.dtype) not in ("float32", "float64"):
+        raise NeedsEager(f"it takes the mean of a {class_of(x).__name__}, which has an __array_wrap__")
+    count = array.size if axis is None else array.shape[axis]
+    total = _wrapped(x, array.sum(axis), None)
+    if type(total) is TracedArray:
+        return total / count
+    if class_of(total) is not class_of(x):
+        raise NeedsEager(f"it takes the mean of a {class_of(x).__name__}, whose sum is none")
+    tracer.in_place(languages.BINARY_OPERATORS["truediv"], elements(total), count)
+    return tracer.runtime.call(wrap, total, total, _Context(), False)
+
+
+class _Context(tuple[Any, ...]):
+    """What NumPy tells an ``__array_wrap__`` of the call of the ufunc. The program may pass it on."""
+
+    __slots__ = ()
+
+    def _refused(self, *args: Any) -> Any:
+        raise NeedsEager("it looks at the context of a ufunc")
+
+    __getitem__ = __iter__ = __len__ = __bool__ = __contains__ = __eq__ = __hash__ = __reduce_ex__ = _refused
 
 
 def _same(x: Any, array: TracedArray) -> Any:
@@ -182,6 +255,18 @@ class ArrayOfClass:
     def __array_finalize__(self, of: Any) -> None:
         """What ndarray does: nothing."""
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Any:
+        """What ndarray does: the array as one of the class."""
+        kind = class_of(self)
+        if class_of(array) is kind:
+            return array
+        if type(array) is not TracedArray or array.scalar or array.__class__ is not np.ndarray:
+            raise NeedsEager(f"it makes a {kind.__name__} of what is no plain array")
+        return made_of(kind, array[...], self)
+
+    def dot(self, other: Any) -> Any:
+        return dot(self, other)
+
     def __getitem__(self, key: Any) -> Any:
         found = elements(self)[elements(key) if is_array_of_class(key) else key]
         return found if found.scalar else _same(self, found)
@@ -236,13 +321,27 @@ def _plainly(name: str) -> Callable[..., Any]:
     return method
 
 
-def _of_class(name: str, keywords: tuple[str, ...] = ()) -> Callable[..., Any]:
+def _of_class(name: str) -> Callable[..., Any]:
     """A method whose result is always an array of the class."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.keys() - set(keywords) or any(map(is_array_of_class, args)):
+        if kwargs or any(map(is_array_of_class, args)):
             raise NeedsEager(f"it calls .{name}() of a {class_of(self).__name__} in a way that is not compiled")
-        return _same(self, _with_dimensions(getattr(elements(self), name)(*args, **kwargs)))
+        return _same(self, _with_dimensions(getattr(elements(self), name)(*args)))
+
+    method.__name__ = name
+    return method
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    """A method that reduces by a ufunc."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.keys() - {"axis"} or any(map(is_array_of_class, args)):
+            raise NeedsEager(f"it calls .{name}() of a {class_of(self).__name__} in a way that is not compiled")
+        if name == "mean":
+            return _mean(self, *args, **kwargs)
+        return _wrapped(self, getattr(elements(self), name)(*args, **kwargs), None)
 
     method.__name__ = name
     return method
@@ -261,7 +360,7 @@ for _name in ("item", "tolist", "fill", "__contains__"):
 for _name in ("copy", "reshape", "ravel", "flatten", "astype"):
     setattr(ArrayOfClass, _name, _of_class(_name))
 for _name in ("sum", "prod", "max", "min", "any", "all", "mean"):
-    setattr(ArrayOfClass, _name, _of_class(_name, ("axis",)))
+    setattr(ArrayOfClass, _name, _reduction(_name))
 for _name in (
     "str",
     "repr",
@@ -297,7 +396,8 @@ def _in_place(method: str) -> Callable[[Any, Any], Any]:
         if not tracer.is_operand(other):
             return left_to(other, elements(self))
         tracer.in_place(method, elements(self), elements(other) if is_array_of_class(other) else other)
-        return self
+        wrap = _wrap_of(class_of(self))
+        return self if wrap is None else tracer.runtime.call(wrap, self, self, _Context(), False)
 
     return operate
 

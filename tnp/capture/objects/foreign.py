@@ -137,13 +137,15 @@ def holds_foreign(x: Any) -> Foreign | None:
 #: the methods of a reader by those of the object
 READ_BY = {
     "__getitem__": "item", "__contains__": "contains", "__iter__": "iterate", "__len__": "length", "__bool__": "truth",
+    "__setitem__": "store",
 }  # fmt: skip
 
 
 def _refusing(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         reader = object.__getattribute__(self, "_tnp_reader") if name in READ_BY else None
-        found = NotImplemented if reader is None else getattr(reader, READ_BY[name])(self, *args, **kwargs)
+        read = None if reader is None else getattr(reader, READ_BY[name], None)
+        found = NotImplemented if read is None else read(self, *args, **kwargs)
         if found is NotImplemented:
             refuse(self, "uses")
         return found

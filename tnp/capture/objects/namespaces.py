@@ -19,7 +19,14 @@ from tnp.capture.objects.array_classes import ArrayOfClass, is_array_of_class
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, by_super, real_value
-from tnp.capture.objects.twins import MISSING, class_attribute, class_of, is_twin, user_method
+from tnp.capture.objects.twins import (
+    MISSING,
+    class_attribute,
+    class_of,
+    is_made_by_statement,
+    is_twin,
+    user_method,
+)
 from tnp.capture.objects.users_descriptors import get_by
 from tnp.capture.rewrite.code_origin import CACHED, is_followed, is_followed_module, is_library_module
 from tnp.capture.rewrite.rewriter import has_hooks
@@ -152,9 +159,10 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     """A name of a module."""
     is_library = is_library_module(module)
     if not is_library and name not in vars(module):
-        made = _made_by_module(module, name)
-        if made is not MISSING:
-            return made
+        for look_up in (_in_class_of_module, _made_by_module):
+            made = look_up(module, name)
+            if made is not MISSING:
+                return made
     value = getattr(module, name)
     assigned = active.current().outer_names.get((id(vars(module)), name)) if active.running() is not None else None
     if assigned is not None:
@@ -171,6 +179,34 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     return value if name in _UNCHANGING_NAMES else _lift(value, module, "module", name)
 
 
+def _in_class_of_module(module: types.ModuleType, name: str) -> Any:
+    """What the class of a module, of the user's, has under a name that the module lacks."""
+    kind = type(module)
+    owner: Any = next((c for c in kind.__mro__ if name in vars(c)), None)
+    if owner is None or not is_made_by_statement(owner):
+        return MISSING
+    found, inputs = vars(owner)[name], active.current().inputs
+    _guard_lack(module, name)
+    inputs.guard_class(kind)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if isinstance(found, (types.FunctionType, classmethod)):
+        return getattr(module, name)
+    if isinstance(found, property) and is_followed(found.fget):
+        return active.current().runtime.call(found.fget, module)
+    if user_method(found, "__get__") is not None:
+        return get_by(found, name, module, kind)
+    return MISSING if hasattr(type(found), "__get__") else _lift(found, kind, "class", name)
+
+
+def _guard_lack(module: types.ModuleType, name: str) -> str:
+    """Guards that a module lacks a name; gives the expression of its names."""
+    prologue = active.current().inputs.prologue
+    names: str = prologue.constant(vars(module), "names")
+    prologue.guard(f"{name!r} not in {names}", f"the module {module.__name__} has no {name}")
+    return names
+
+
 def _made_by_module(module: types.ModuleType, name: str) -> Any:
     """What the ``__getattr__`` of a module, or of its class, makes of a name that it lacks."""
     kind, inputs = type(module), active.current().inputs
@@ -178,16 +214,18 @@ def _made_by_module(module: types.ModuleType, name: str) -> Any:
     by_class = class_attribute(kind, name) is MISSING and is_followed(look_up)
     if not by_class and own is None:
         return MISSING
-    if not by_class and not is_followed(own):
+    # ``__getattr__ = other_module.__getattribute__``
+    asks_other = type(own) is types.MethodWrapperType and own.__name__ == "__getattribute__"
+    other = getattr(own, "__self__", None) if asks_other else None
+    if not by_class and not is_followed(own) and not isinstance(other, types.ModuleType):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
-    names = inputs.prologue.constant(vars(module), "names")
-    inputs.prologue.guard(f"{name!r} not in {names}", f"the module {module.__name__} has no {name}")
+    names = _guard_lack(module, name)
     if by_class:
         inputs.guard_class(kind)
         return active.current().runtime.call(look_up, module, name)
     same = f"{names}.get('__getattr__') is {inputs.prologue.constant(own, 'look_up')}"
     inputs.prologue.guard(same, f"the __getattr__ of the module {module.__name__} is the same")
-    return active.current().runtime.call(own, name)
+    return _of_module(other, name) if other is not None else active.current().runtime.call(own, name)
 
 
 def _is_of_library(kind: type) -> bool:

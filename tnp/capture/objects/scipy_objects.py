@@ -49,13 +49,16 @@ def methods_of(kind: type) -> dict[str, Any]:
 def _derived(name: str, call: str) -> Callable[..., Any]:
     """A member that gives what the real object's gives at each call: the program fetches it before it does anything."""
 
-    def get(self: Any, *args: Any) -> Any:
-        known = active.current().known(args)
-        if any(type(a) is not int for a in known):
+    def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tracer = active.current()
+        known, options = tracer.known(args), tracer.known_values(kwargs)
+        if any(type(a) not in (int, bool) for a in (*known, *options.values())):
             raise NeedsEager(f"it gives .{name}() what is no integer")
-        text = f"({', '.join(map(str, known))})" if call else ""
+        text = ", ".join([*map(str, known), *(f"{k}={v}" for k, v in options.items())])
         return derived_from(
-            self, f"{name}{text}", lambda real: getattr(real, name)(*known) if call else getattr(real, name)
+            self,
+            f"{name}({text})" if call else name,
+            lambda real: getattr(real, name)(*known, **options) if call else getattr(real, name),
         )
 
     get.__name__ = get.__qualname__ = name

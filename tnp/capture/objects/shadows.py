@@ -96,7 +96,10 @@ def is_plain_object(value: Any) -> bool:
 
 @functools.lru_cache(1_000)
 def _has_hidden_state(kind: type) -> bool:
-    """Whether objects of a class have memory beside their attributes: a class in C is among those that it inherits from."""
+    """Whether objects of a class have memory beside their attributes, or are made by code in C (``ast.Module``): a class in C is among
+    those that it inherits from."""
+    if any(type(vars(c).get("__new__")) is types.BuiltinFunctionType for c in kind.__mro__ if c is not object):
+        return True
     slots = sum(
         isinstance(member, types.MemberDescriptorType)
         for c in kind.__mro__

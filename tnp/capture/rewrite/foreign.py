@@ -417,7 +417,7 @@ class Normalizer:
         name = "_".join(map(str, (_VALUE, *place_of(e)[:2], e.end_col_offset)))
         self.names.local.add(name)
         self._out.append(ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), e)], e), e))
-        if (calls([e]) or isinstance(e, ast.Name)) and not self.names.rebound.isdisjoint(reads(e)):
+        if _stays(e, self.names) or (isinstance(e, ast.Name) and e.id in self.names.rebound):
             self.by_python.add(id(self._out[-1]))
         return ast.copy_location(ast.Name(name, ast.Load()), e)
 

@@ -111,7 +111,7 @@ class ConditionalExit:
         self.how = how
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     try:
         return repr(error)
     except NeedsEager:  # it has traced values
@@ -261,7 +261,7 @@ class Trial:
                 self.learn(reason)
                 if not self._carries_more(region):
                     raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # scripts leave by the latter
                 region.undo()
                 if signals.of_handler(error) is not None:
                     raise

@@ -77,6 +77,8 @@ def _convert(lowering: Lowering, output: TensorProxy, a: Any, dtype: DType) -> N
         return lowering.make("full", (), dtype, (a,))
     if a.op == "number":
         return lowering.make("full", (), dtype, (a,))
+    if not output.shape and scalars.differs_in_arrays(a.dtype, dtype):
+        a = lowering.make("convert_element_type", (), dtypes.int64, (a,))
     return lowering.make("convert_element_type", output.shape, dtype, (a,))
 
 

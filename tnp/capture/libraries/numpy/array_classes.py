@@ -10,6 +10,7 @@ import numpy as np
 from tnp.capture.objects.array_classes import (
     ArrayOfClass,
     computed,
+    dot,
     elements,
     has_own,
     is_array_of_class,
@@ -26,7 +27,8 @@ __all__ = ["called", "operated"]
 #: functions that take any array for a plain one, and make no other on the way
 _PLAIN = frozenset((
     np.array, np.asarray, np.copy, np.linalg.norm, np.concatenate, np.array_equal, np.outer, np.cross, np.einsum, np.where, np.interp,
-    np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.ndim, np.shape, np.size, np.ascontiguousarray,
+    np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.ndim, np.shape, np.size, np.ascontiguousarray, np.pad,
+    np.linalg.matrix_rank,
 ))  # fmt: skip
 #: functions that make views of the class on the way, which nobody sees unless the class has an ``__array_finalize__``
 _STACKING = frozenset((np.vstack, np.hstack, np.stack, np.column_stack))
@@ -53,10 +55,20 @@ def called(library: NumpyLibrary, tracer: Tracer, function: Any, args: tuple[Any
     if (function in _PLAIN or is_stacking) and not kwargs.keys() & {"out", "subok", "like", "where"}:
         made = library.call(tracer, function, tuple(map(_plain, args)), {k: _plain(v) for k, v in kwargs.items()})
         return made[...] if function in (np.asarray, np.ascontiguousarray) and made is elements(found[0]) else made
+    if function is np.dot and len(args) == 2 and not kwargs:
+        return dot(*args)
+    if function is np.asanyarray and is_array_of_class(args[0]):
+        return _as_any(*args, **kwargs)
     method = _REDUCTIONS.get(function)
     if method is not None and is_array_of_class(args[0]) and not has_own(args[0], method):
         return getattr(ArrayOfClass, method)(*args, **kwargs)
     raise NeedsEager(f"it gives {function.__name__} a {class_of(_one_in(found[0])).__name__}")
+
+
+def _as_any(x: Any, dtype: Any = None, order: Any = None) -> Any:
+    if order is not None:
+        raise NeedsEager(f"it asks for the layout of a {class_of(x).__name__}")
+    return x if dtype is None or elements(x).dtype == np.dtype(dtype) else x.astype(dtype)
 
 
 def operated(tracer: Tracer, method: str, dunder: str, args: tuple[Any, ...]) -> Any:

@@ -166,6 +166,8 @@ def _converted(p: Program, a: Array, dtype: DType) -> Array:
     source = a.dtype
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")
+    if not a.shape and scalars.differs_in_arrays(source, dtype):
+        return _converted(p, _converted(p, a, dtypes.int64), dtype)
     return _elementwise(p, [a], dtype, 1, lambda p, e: p.code.convert(e[0], source, dtype))
 
 

@@ -24,7 +24,7 @@ from tnp.core.elementwise_table import by_name
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.scalars.complexes import COMPLEXES, NEED_LIBM, has_complex_libm
-from tnp.executors.llvm.scalars.conversions import NARROW, bitcast, convert, load, store
+from tnp.executors.llvm.scalars.conversions import NARROW, bitcast, convert, differs_in_arrays, load, store
 from tnp.executors.llvm.scalars.floats import FLOATS
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
 from tnp.executors.llvm.scalars.reductions import Reducer, is_identity_of_extreme, reducer, square_to_add
@@ -47,6 +47,7 @@ __all__ = [
     "constant",
     "convert",
     "cost",
+    "differs_in_arrays",
     "emit",
     "emit_ldexp",
     "is_identity_of_extreme",

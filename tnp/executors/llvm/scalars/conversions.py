@@ -2,7 +2,8 @@
 
 Floating numbers are converted to integers as C compilers for x86 do, which is NumPy's ``astype`` there: through the
 signed 32- or 64-bit conversion instructions, which give the least integer for NaN and for overflow, and then the low
-bits. NumPy on other processors gives other integers for those values.
+bits. NumPy on other processors gives other integers for those values. Of floats that do not fit uint32, NumPy's loops over arrays give
+other integers than its scalars, which are converted by way of int64 (:func:`differs_in_arrays`).
 
 bfloat16 is not LLVM's ``bfloat``, for which code generators lack operations, but 16 bits which are shifted to float32
 and rounded back.
@@ -27,7 +28,7 @@ from tnp.executors.llvm.scalars.registers import (
 )
 from tnp.runtime.engine import target as processor
 
-__all__ = ["NARROW", "bitcast", "convert", "load", "narrow", "store", "widen"]
+__all__ = ["NARROW", "bitcast", "convert", "differs_in_arrays", "load", "narrow", "store", "widen"]
 
 #: floating dtypes that are computed in float32
 NARROW = (dtypes.float16, dtypes.bfloat16)
@@ -50,6 +51,11 @@ def convert(code: Code, value: Value, source: DType, target: DType) -> Value:
         part = dtypes.real_counterpart(target)
         return convert(code, value, source, part), constant(0.0, part)
     return _convert_real(Register(code, value, source), target).text
+
+
+def differs_in_arrays(source: DType, target: DType) -> bool:
+    """Whether NumPy converts a scalar by way of int64, and several elements at once in another way."""
+    return target is dtypes.uint32 and source.kind in "fc"
 
 
 def _convert_real(a: Register, target: DType) -> Register:

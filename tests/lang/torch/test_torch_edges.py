@@ -208,3 +208,14 @@ def test_padding_by_name_has_its_gradient():
         f(*copies).backward()
         found.append([c.grad for c in copies])
     torch.testing.assert_close(*found)
+
+
+def test_a_length_of_nothing_and_of_what_is_divided_by_one_that_varies():
+    def f(x):
+        nothing = torch.zeros(0, 4).expand(len(x), 0, 4)
+        return nothing.reshape(len(x), -1, 4), torch.ones(24).reshape(len(x), -1), torch.cat([x, nothing.flatten(1)], 1)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (2, 3, 4, 6, 3):
+        x = torch.ones(n, 5)
+        torch.testing.assert_close(jitted(x), f(x))

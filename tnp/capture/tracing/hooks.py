@@ -268,7 +268,7 @@ class Runtime(ControlFlow):
                 return own
             return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
         if kind is types.MethodType:
-            if is_followed(f.__func__):
+            if _is_traced(f.__func__):
                 return call_traced(f.__func__, (f.__self__, *args), kwargs)
             if is_hooked(f):
                 return f(*args, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
@@ -138,13 +138,11 @@ def _multiplied(a: Term, b: Term, kept: Sequence[Label]) -> Term:
 
 
 def _path(equation: str, tensors: Sequence[TensorProxy]) -> list[tuple[int, ...]]:
-    """Which operands are multiplied one after another: as torch does it, which asks opt_einsum if that is installed."""
+    """Which operands are multiplied one after another, for the present lengths: as torch does it, which asks opt_einsum if that is installed."""
     settings: Any = torch.backends.opt_einsum
-    shapes = [t.shape for t in tensors]
+    shapes = [tuple(map(symbols.present, t.shape)) for t in tensors]
     if len(tensors) < 3 or not settings.enabled or not settings.is_available():
         return [(0, 1)] + [(0, n) for n in range(len(tensors) - 2, 0, -1)]
-    if not all(type(n) is int for shape in shapes for n in shape):
-        raise NeedsOpaque("an order of products that depends on lengths")
     found = settings.get_opt_einsum().contract_path(equation, *shapes, shapes=True, optimize=settings.strategy)
     return [tuple(pair) for pair in found[0]]
 

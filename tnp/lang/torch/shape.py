@@ -476,6 +476,14 @@ def type_as(input: Any, other: Any) -> TensorProxy:
     return to(input, other)
 
 
+@torchsymbol(Tensor.type, returns="argument")
+def type_(input: Any, dtype: Any = None, non_blocking: Any = False) -> TensorProxy:
+    """In another dtype."""
+    if not isinstance(dtype, torch.dtype):
+        raise NeedsOpaque("the name of a type")
+    return to(input, dtype)
+
+
 @torchsymbol(Tensor.cpu, returns="argument")
 def cpu(input: Any) -> TensorProxy:
     """The tensor on the CPU, itself if it is there."""

@@ -1,5 +1,6 @@
 """Classes of installed packages: code of theirs that Python calls by itself, and data of theirs that change."""
 
+import copy
 import importlib.util
 import sys
 import warnings
@@ -225,3 +226,51 @@ def test_numbers_that_an_object_counts_are_no_reason_to_compile_again(package, k
     assert tnp.cache_info(jitted).misses <= 2
     mine.order = left.order = 3
     assert_same(jitted(X + 1), left.evaluate(X + 1))
+
+
+MODEL = """
+import functools
+import torch
+@functools.lru_cache
+def plan(pattern): return pattern.split()
+@functools.lru_cache
+def lengths(plan, shape): return [shape[0], len(plan), shape[1] // len(plan)]
+class Split(torch.nn.Module):
+    def __init__(self, pattern):
+        super().__init__()
+        self.pattern = pattern
+    def forward(self, x): return x.reshape(lengths(tuple(plan(self.pattern)), x.shape)).permute(0, 2, 1)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(6, 8)
+        self.split = Split("a b c d")
+        self.norm = torch.nn.BatchNorm1d(2)
+    def halved(self, x): return torch.tanh(x) / 2
+    def forward(self, x): return self.norm(self.halved(self.split(self.linear(x)))) + 1
+"""
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "code"])
+def test_models_of_installed_packages_are_compiled(tmp_path, folder):
+    torch = pytest.importorskip("torch")
+    path = tmp_path / folder / "package_with_a_model.py"
+    path.parent.mkdir()
+    path.write_text(MODEL)
+    spec = importlib.util.spec_from_file_location("package_with_a_model", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    torch.manual_seed(0)
+    mine = module.Net()
+    left = copy.deepcopy(mine)
+    jitted = tnp.jit(mine, strict=True)
+    for n in (3, 3, 5):
+        x = torch.randn(n, 6)
+        found, expected = jitted(x), left(x)
+        assert_same(found.detach().numpy(), expected.detach().numpy(), rtol=1e-5)
+        found.sum().backward()
+        expected.sum().backward()
+        for a, b in zip((*mine.parameters(), *mine.buffers()), (*left.parameters(), *left.buffers())):
+            torch.testing.assert_close(a, b)
+            if a.grad is not None:
+                torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)

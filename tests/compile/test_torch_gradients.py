@@ -478,3 +478,38 @@ def test_complex_tensors():
     z = torch.tensor([1 + 2j, 3 - 1j]).requires_grad_()
     f = lambda z: (z * z).abs().sum()  # noqa: E731
     _close(torch.autograd.grad(tnp.jit(f)(z), z), torch.autograd.grad(f(z), z))
+
+
+def of_a_view_of_what_is_made(x):
+    return (x.sigmoid() * 2).t()
+
+
+def of_several_views(x):
+    values, places = x.topk(k=1, dim=-1)
+    return values.squeeze(-1), places.squeeze(-1), values * 2
+
+
+def of_a_view_that_is_saved(x):
+    return x.exp().t()
+
+
+@pytest.mark.parametrize("f", [of_a_view_of_what_is_made, of_several_views, of_a_view_that_is_saved])
+def test_results_that_are_views_may_be_changed_in_place(f):
+    jitted = tnp.jit(f, strict=True)
+    start = torch.linspace(-1, 1, 12).reshape(3, 4)
+    found = []
+    for g in (f, jitted):
+        x = start.clone().requires_grad_()
+        made = g(x)
+        first, *others = made if isinstance(made, tuple) else (made,)
+        first *= 3
+        try:
+            sum(y.float().sum() for y in (first, *others)).backward()
+        except RuntimeError as error:  # the backward pass needs what was changed
+            found.append(str(error)[:60])
+        else:
+            found.append(x.grad)
+    if f is of_a_view_that_is_saved:
+        assert type(found[0]) is str and found[0] == found[1]
+    else:
+        torch.testing.assert_close(found[1], found[0])

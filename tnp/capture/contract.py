@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import inspect
 import logging
 import operator
 import re
@@ -55,7 +56,7 @@ CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
 _EXACT_CONSTANTS = frozenset((str, bytes, type(None), type(...), range))
 #: kinds of values that never change and are equal to none but themselves
 _IDENTITY_TYPES = (
-    type, types.FunctionType, types.ModuleType, np.ufunc, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
+    type, types.FunctionType, types.ModuleType, np.ufunc, type(np.sum), re.Pattern, inspect.Signature, types.GenericAlias, types.UnionType,
     operator.itemgetter, operator.attrgetter, operator.methodcaller, types.MethodDescriptorType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, property,
 )  # fmt: skip
@@ -253,7 +254,7 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: i.lift_jitted_module(x, i.prologue.let(s)),
     ),
     Row(
-        "functions, classes, modules, ufuncs, compiled patterns, types of `typing`",
+        "functions, classes, modules, ufuncs, compiled patterns, signatures, types of `typing`",
         "guarded",
         _is_code,
         lambda i, x, s: i.functions.lift(x, s),

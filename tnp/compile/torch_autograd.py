@@ -8,9 +8,10 @@ forward part.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -132,6 +133,8 @@ class _Function(torch.autograd.Function):
         results, rest, saved = program.forward(*inputs)
         if rest:
             others += rest
+        if any(x._is_view() for x in results):
+            results = _as_no_views(results, inputs)
         ctx.program = program
         ctx.shapes = [x.shape for x in results] if program.has_own_shapes else None
         ctx.set_materialize_grads(False)
@@ -157,6 +160,18 @@ class _Function(torch.autograd.Function):
         on_cpu = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
         with on_cpu, on_cuda:
             return (None, None, *program.backward(saved, cotangents, ctx.shapes))
+
+
+def _as_no_views(results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """``results``, of which those that are views of what the program has made, and of nothing that anybody else has, are no views to
+    autograd: it refuses to change those of a function's in place. They count changes together with what they are views of."""
+    bases = [id(_base_of(x)) for x in results]
+    held = Counter((*bases, *(id(_base_of(x)) for x in inputs if isinstance(x, torch.Tensor))))
+    return tuple(x.detach() if x._is_view() and held[base] == 1 else x for x, base in zip(results, bases))
+
+
+def _base_of(x: torch.Tensor) -> torch.Tensor:
+    return cast("torch.Tensor", x._base) if x._is_view() else x
 
 
 def _is_cleared(ctx: Any) -> bool:

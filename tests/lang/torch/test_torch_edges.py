@@ -208,3 +208,40 @@ def test_padding_by_name_has_its_gradient():
         f(*copies).backward()
         found.append([c.grad for c in copies])
     torch.testing.assert_close(*found)
+
+
+def test_a_length_of_nothing_and_of_what_is_divided_by_one_that_varies():
+    def f(x):
+        nothing = torch.zeros(0, 4).expand(len(x), 0, 4)
+        return nothing.reshape(len(x), -1, 4), torch.ones(24).reshape(len(x), -1), torch.cat([x, nothing.flatten(1)], 1)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (2, 3, 4, 6, 3):
+        x = torch.ones(n, 5)
+        torch.testing.assert_close(jitted(x), f(x))
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((3, 1, 1), 0), ((1, 1, 5), 2), ((), -1), ((1, 4, 1), 1)])
+def test_weights_with_lengths_of_their_own(shape, dim):
+    def f(v, g):
+        return torch._weight_norm(v, g, dim) * 2
+
+    torch.manual_seed(0)
+    v, g, weight = torch.randn(3, 4, 5, requires_grad=True), torch.rand(shape, requires_grad=True), torch.randn(3, 4, 5)
+    jitted = tnp.jit(f, strict=True)
+    found, expected = jitted(v, g), f(v, g)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(found, (v, g), weight), torch.autograd.grad(expected, (v, g), weight)
+    )
+    assert "opaque" not in str(tnp.explain(jitted))
+
+
+def test_a_dtype_by_type():
+    for f in (
+        lambda x: x.type(torch.float64) * 2,
+        lambda x: (x * 2).type(),
+        lambda x: x.type("torch.DoubleTensor") + 1,
+    ):
+        found, expected = tnp.jit(f)(LINE), f(LINE)
+        assert found == expected if type(expected) is str else torch.equal(found, expected)

@@ -21,15 +21,14 @@ from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.class_guards import guard_class
 from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import MAY_CHANGE, PLAIN_KEYS, LiftedContainer, same_keys
-from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint, equality, identifier_of, written_number
-from tnp.capture.guards.varying_values import ReadsVarying
+from tnp.capture.guards.memory import ArrayInput, guard_memory
+from tnp.capture.guards.prologue import Extent, Prologue, Source, equality, identifier_of, written_number
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_long_list
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.readers import reader_of
-from tnp.capture.objects.row_list import is_apart
 from tnp.capture.objects.shadows import release, shadow
 from tnp.capture.objects.tables import is_table
 from tnp.capture.objects.uneven_lists import is_uneven
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
 __all__ = ["Inputs"]
-
-#: bits of ``ndarray.flags.num``
-WRITEABLE, WARN_ON_WRITE = 0x400, 0x80000000
 
 #: callables that are made of others, and the attributes that say of which
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
@@ -122,7 +118,7 @@ class Inputs:
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
         #: by the name of its value, an array: its memory, its storage, and the expression of the memory
-        self._arrays: dict[str, tuple[np.ndarray[Any, Any] | Extent, Storage, str]] = {}
+        self._arrays: dict[str, ArrayInput] = {}
         self._scalars: dict[str, Any] = {}
         self.captured: list[Storage] = []
 
@@ -297,9 +293,10 @@ class Inputs:
 
     def add_array(
         self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any] | Extent, expression: str,
-        *, is_row_major: bool, writable: bool,
+        *, is_row_major: bool, writable: bool, apart: Any = None,
     ) -> TracedArray:  # fmt: skip
-        """The traced array of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one."""
+        """The traced array of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one. ``apart``
+        is as in :class:`ArrayInput`."""
         self._add(proxy, source)
         if is_row_major:
             self.trace.row_major.add(proxy.name)
@@ -309,7 +306,7 @@ class Inputs:
         self.storages.append(storage)
         handle = TracedArray(storage, Path(), proxy, strides)
         self._by_identity[id(value)] = (value, handle, source.expression)
-        self._arrays[proxy.name] = (memory, storage, expression)
+        self._arrays[proxy.name] = ArrayInput(memory, storage, expression, source.expression, apart)
         return handle
 
     def is_also(self, value: Any, handle: Any, source: Source) -> None:
@@ -521,8 +518,8 @@ class Inputs:
 
     def memory_of(self, name: str) -> tuple[Any, str]:
         """The caller's array that is the input ``name``, and the expression that fetches it."""
-        array, _, expression = self._arrays[name]
-        return array, expression
+        found = self._arrays[name]
+        return found.memory, found.expression
 
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""
@@ -534,37 +531,7 @@ class Inputs:
             raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
         self.functions.finish(self.same.values())
         self._guard_identities()
-        written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
-        if not written:
-            return
-        memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
-        for listed, (held, x) in self.lists.items():  # one of them may be written to
-            for name, a in written:
-                if not is_apart(held, a):
-                    raise ReadsVarying(listed)
-                apart = f"{self.prologue.constant(is_apart, 'is_apart')}({x}, {memory[name]})"
-                self.prologue.guard(apart, f"{name} is none of {listed}")
-        for name, a in written:
-            flag = "flags.writeable"
-            if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own
-                flag = f"flags.num & {WRITEABLE | WARN_ON_WRITE:#x} == {WRITEABLE:#x}"
-            self.prologue.guard_writable(memory[name], f"{memory[name]}.{flag}", f"{name} is writable")
-        others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
-        done = set()
-        for name, a in written:
-            for other, b in others:
-                if name == other or (other, name) in done:
-                    continue
-                done.add((name, other))
-                x, y = memory[name], memory[other]
-                if not disjoint(a, b):
-                    self.prologue.guard(f"not disjoint({x}, {y})", f"{name} and {other} may overlap in memory")
-                    raise NeedsEager(f"{name}, which it writes, may overlap {other} in memory")
-                condition = f"disjoint({x}, {y})"
-                plain = x == self.expressions[name] and y == self.expressions[other]
-                if plain and a.base is None and b.base is None:  # the common case, told without a call
-                    condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
-                self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
+        guard_memory(self, self._arrays, used)
 
     def _guard_identities(self) -> None:
         """Guards that arrays which the program tells apart are different objects."""

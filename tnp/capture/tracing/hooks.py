@@ -268,7 +268,7 @@ class Runtime(ControlFlow):
                 return own
             return call_traced(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
         if kind is types.MethodType:
-            if _is_traced_method(f):
+            if _is_traced(f.__func__):
                 return call_traced(f.__func__, (f.__self__, *args), kwargs)
             if is_hooked(f):
                 return f(*args, **kwargs)
@@ -555,12 +555,6 @@ def _takes_real_subscripts(kind: type) -> bool:
     method = getattr(kind, "__getitem__", None)
     library = kind.__module__.partition(".")[0]
     return type(method) is types.FunctionType and not is_followed(method) and library not in (*_PASSING_ON, "torch")
-
-
-def _is_traced_method(f: types.MethodType) -> bool:
-    """Whether a bound method is traced: a module of an installed package calls its own as they are."""
-    is_of_module = "__tnp_call__" in type(f.__self__).__dict__
-    return is_user_function(f.__func__) or (is_followed(f.__func__) and not is_of_module)
 
 
 def _made_of(f: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -561,6 +561,8 @@ class Tracer:
             return x._known()
         if type(x) is slice:
             return slice(self.known(x.start), self.known(x.stop), self.known(x.step))
+        if type(x) is TracedSize:
+            return x.known()
         if isinstance(x, (tuple, list)) and is_traced(x):
             return type(x)(self.known(y) for y in x)
         return x

@@ -24,6 +24,7 @@ FAMILIES = (
     "indexing",
     "reductions",
     "contractions",
+    "einsum",
     "sorting",
     "activations",
     "losses",

@@ -327,6 +327,16 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     return result if weight is None else clang.mul(result, weight)
 
 
+@torchsymbol(torch._weight_norm)
+def weight_norm(v: Any, g: Any, dim: Any = 0) -> TensorProxy:
+    """``v`` with the lengths ``g``: of its parts along ``dim``, or of all of it for -1."""
+    floating(v, g)
+    at = known(dim)
+    dims = tuple(d for d in range(v.ndim) if at == -1 or d != dimension(v.ndim, at))
+    length = clang.sqrt(reduced(prims.sum, clang.square(v), dims, at != -1))
+    return clang.mul(v, clang.div(g, length))
+
+
 @torchsymbol(F.group_norm)
 def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05) -> TensorProxy:
     """Mean 0 and variance 1 over groups of channels, scaled and shifted."""

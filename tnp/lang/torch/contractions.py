@@ -15,10 +15,10 @@ from tnp.core.symbol import OpTags
 from tnp.lang.torch.operands import known, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
-__all__ = ["matmul"]
+__all__ = ["alike", "matmul"]
 
 
-def _alike(*xs: Any, half: bool = False) -> None:
+def alike(*xs: Any, half: bool = False) -> None:
     """Leaves to torch what is not products of integers or floating tensors of one dtype: it refuses most of it.
 
     With ``half``, half precision is taken, too: a function that is one product of torch's rounds once, and so does its prim.
@@ -45,7 +45,7 @@ def _fits(condition: bool | None, a: TensorProxy, b: TensorProxy) -> None:
 )
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
-    _alike(input, other, half=True)
+    alike(input, other, half=True)
     return _product(input, other)
 
 
@@ -74,7 +74,7 @@ def _of_rank(*xs: tuple[Any, int]) -> None:
 @torchsymbol("mm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def mm(input: Any, mat2: Any) -> TensorProxy:
     """The product of two matrices."""
-    _alike(input, mat2, half=True)
+    alike(input, mat2, half=True)
     _of_rank((input, 2), (mat2, 2))
     return matmul(input, mat2)
 
@@ -82,7 +82,7 @@ def mm(input: Any, mat2: Any) -> TensorProxy:
 @torchsymbol("bmm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def bmm(input: Any, mat2: Any) -> TensorProxy:
     """The products of matrices of two batches of one length."""
-    _alike(input, mat2, half=True)
+    alike(input, mat2, half=True)
     _of_rank((input, 3), (mat2, 3))
     _fits(sizes.equal(input.shape[0], mat2.shape[0]), input, mat2)
     return matmul(input, mat2)
@@ -91,7 +91,7 @@ def bmm(input: Any, mat2: Any) -> TensorProxy:
 @torchsymbol("mv")
 def mv(input: Any, vec: Any) -> TensorProxy:
     """The product of a matrix and a vector."""
-    _alike(input, vec, half=True)
+    alike(input, vec, half=True)
     _of_rank((input, 2), (vec, 1))
     return matmul(input, vec)
 
@@ -99,7 +99,7 @@ def mv(input: Any, vec: Any) -> TensorProxy:
 @torchsymbol("dot", "vdot", tags=(OpTags.PRODUCT, OpTags.MATMUL))
 def dot(input: Any, tensor: Any) -> TensorProxy:
     """The inner product of two vectors."""
-    _alike(input, tensor, half=True)
+    alike(input, tensor, half=True)
     _of_rank((input, 1), (tensor, 1))
     _fits(input.shape == tensor.shape, input, tensor)
     return matmul(input, tensor)
@@ -108,7 +108,7 @@ def dot(input: Any, tensor: Any) -> TensorProxy:
 @torchsymbol("inner", tags=(OpTags.PRODUCT,))
 def inner(input: Any, other: Any) -> TensorProxy:
     """The inner products of the last dimensions, of every line of one tensor and every one of the other; with a number its multiple."""
-    _alike(input, other)
+    alike(input, other)
     if input.ndim == 0 or other.ndim == 0:
         return clang.mul(*clang.broadcast(input, other))
     _fits(sizes.equal(input.shape[-1], other.shape[-1]), input, other)
@@ -157,7 +157,7 @@ def _plus(name: str, product: Any) -> None:
     @torchsymbol(name, row_major="always")
     def add_product(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
         """``beta * input + alpha * (a @ b)``."""
-        _alike(input, a, b)
+        alike(input, a, b)
         return _sum(input, product(a, b), beta, alpha, is_empty=a.shape[-1] == 0)
 
 
@@ -172,7 +172,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
             raise NeedsOpaque("factors that torch refuses")
         product = made if alpha else clang.full_like(made, False)
         return clang.logical_or(first, product) if beta else product
-    _alike(input, vec1, vec2)
+    alike(input, vec1, vec2)
     if bool in map(type, (beta, alpha)) or (input.dtype.kind != "f" and float in map(type, (beta, alpha))):
         raise NeedsOpaque("factors that torch refuses")
     return _sum(input, outer(vec1, vec2), beta, alpha)
@@ -192,7 +192,7 @@ _plus("baddbmm", bmm)
 @torchsymbol(torch.nn.functional.linear, row_major="always", tags=(OpTags.OVERWRITABLE,))
 def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     """``input @ weight.T + bias``. In half precision it is torch's call, which rounds once; only the gradient is made of parts."""
-    _alike(input, weight, *(() if bias is None else (bias,)), half=True)
+    alike(input, weight, *(() if bias is None else (bias,)), half=True)
     if weight.ndim != 2 or input.ndim == 0:
         raise NeedsOpaque("a weight that is no matrix")
     _fits(sizes.equal(input.shape[-1], weight.shape[1]), input, weight)
@@ -203,5 +203,5 @@ def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
 @torchsymbol("addbmm")
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
     """``beta * input + alpha *`` the sum of the products of two batches."""
-    _alike(input, batch1, batch2)
+    alike(input, batch1, batch2)
     return _sum(input, prims.sum(bmm(batch1, batch2), (0,)), beta, alpha)

@@ -37,6 +37,8 @@ def inferred(old: Shape, shape: Shape) -> Shape:
     if len(unknown) > 1:
         raise RuntimeError("only one dimension can be inferred")
     total, rest = math.prod(lengths), math.prod(n for i, n in enumerate(found) if i not in unknown)
+    if unknown and type(total) is int and type(rest) is not int:  # nothing is divided by any number of parts
+        rest = symbols.fixed(rest) if total else 1
     if (unknown and (rest == 0 or total % rest)) or (not unknown and rest != total):
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
     for i in unknown:
@@ -472,6 +474,14 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
 def type_as(input: Any, other: Any) -> TensorProxy:
     """In the dtype of ``other``."""
     return to(input, other)
+
+
+@torchsymbol(Tensor.type, returns="argument")
+def type_(input: Any, dtype: Any = None, non_blocking: Any = False) -> TensorProxy:
+    """In another dtype."""
+    if not isinstance(dtype, torch.dtype):
+        raise NeedsOpaque("the name of a type")
+    return to(input, dtype)
 
 
 @torchsymbol(Tensor.cpu, returns="argument")

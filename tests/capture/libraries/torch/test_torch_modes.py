@@ -4,6 +4,8 @@ import contextlib
 
 import pytest
 
+import tnp
+
 torch = pytest.importorskip("torch")
 
 from tests.torch_cases import Table, attempt, check  # noqa: E402
@@ -329,3 +331,21 @@ def searched_for_anomalies(jit):
 @table.parametrized
 def test_modes(case, compiles):
     check(case, compiles)
+
+
+@pytest.mark.filterwarnings("ignore:.*sdp_kernel:FutureWarning")
+def test_a_choice_among_kernels_of_attention_is_part_of_the_program():
+    def f(q):
+        with torch.backends.cuda.sdp_kernel(enable_flash=False), torch.nn.attention.sdpa_kernel(list(KERNELS)):
+            made = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        return made * 2
+
+    q = torch.randn(2, 4, 8, 16)
+    state = torch.backends.cuda.flash_sdp_enabled()
+    jitted = tnp.jit(f, strict=True)
+    for _ in range(2):
+        torch.testing.assert_close(jitted(q), f(q))
+    assert torch.backends.cuda.flash_sdp_enabled() == state
+
+
+KERNELS = (torch.nn.attention.SDPBackend.MATH, torch.nn.attention.SDPBackend.FLASH_ATTENTION)

@@ -508,3 +508,37 @@ def test_a_jitted_module_is_its_module_to_libraries(network):
 def test_modules_that_torch_has_traced():
     module, x = torch.nn.Linear(3, 3), randn(2, 3)
     _close(tnp.jit(torch.jit.trace(module, x))(x), module(x))
+
+
+class Decorated(torch.nn.Module):
+    """Methods that torch's context managers decorate."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.arange(3.0))
+
+    @torch.no_grad()
+    def scale(self, x):
+        return x.abs().amax() + self.weight
+
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def product(self, x):
+        return x @ x.T
+
+    @torch.autocast("cuda", enabled=False)
+    def forward(self, x):
+        return (x * self.weight / self.scale(x)).sum() + self.product(x).float().sum()
+
+
+def test_methods_that_context_managers_decorate():
+    mine = Decorated()
+    left = copy.deepcopy(mine)
+    jitted = tnp.jit(mine, strict=True)
+    for n in (3, 4):
+        x = randn(n, 3).requires_grad_()
+        y = x.detach().clone().requires_grad_()
+        found, expected = jitted(x), left(y)
+        _close(found, expected)
+        found.backward()
+        expected.backward()
+        _close((x.grad, mine.weight.grad), (y.grad, left.weight.grad))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from tnp.capture.guards.memory import lie_apart
 from tnp.capture.guards.prologue import Extent
 from tnp.capture.libraries.torch.modules import lift_module
 from tnp.capture.tracing.strides import ROW_MAJOR
@@ -54,6 +55,22 @@ def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any] | Extent:
         start: Any = t.storage_offset() * t.element_size()
         return Extent(start, start + span * t.element_size(), t.untyped_storage()._cdata)
     return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
+
+
+def apart(written: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    """Whether surely no tensor of ``written`` shares memory with another one, of ``written`` or of ``others``."""
+    return lie_apart(map(_extent, written), map(_extent, others))
+
+
+def _extent(t: torch.Tensor) -> tuple[int, int, int]:
+    """The space that a tensor is in, and from where to where it lies there, in bytes."""
+    if t.is_cpu and t.is_contiguous():
+        start = t.data_ptr()
+        return 0, start, start + t.nbytes
+    memory = memory_of(t)
+    if isinstance(memory, Extent):
+        return memory.space, memory.start, memory.stop
+    return 0, *np.lib.array_utils.byte_bounds(memory)
 
 
 def is_plain(t: torch.Tensor) -> bool:
@@ -241,7 +258,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         gradients.overlapping.add(proxy.name)
     lifted = inputs.add_array(
         value, source, proxy, ROW_MAJOR if symbolic else strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
-        is_row_major=value.is_contiguous(), writable=True,
+        is_row_major=value.is_contiguous(), writable=True, apart=apart,
     )  # fmt: skip
     if is_parameter:
         inputs.classes[id(lifted)] = torch.nn.Parameter

@@ -29,6 +29,7 @@ _PURE = frozenset((
     torch.promote_types, torch.can_cast, torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.amp.is_autocast_available,
     torch.cuda.is_available, torch._C._get_tracing_state, is_tracing, torch._jit_internal.is_scripting,
     torch.overrides.has_torch_function, torch._C._log_api_usage_once,
+    torch.backends.cuda.sdp_kernel,  # as torch.nn.attention's, it chooses among kernels that compute one function
 ))  # fmt: skip
 #: queries of autocast, which the casts of a program determine
 _ASK_FOR_CASTS = frozenset((

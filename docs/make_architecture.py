@@ -97,7 +97,7 @@ LAYERS_OF_CORE = (
     "clang.base effects",
     "clang.shape",
     "clang.elementwise",
-    "clang.indexing",
+    "clang.indexing clang.einsum",
     "clang",
 )
 

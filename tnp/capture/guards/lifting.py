@@ -25,7 +25,7 @@ from tnp.capture.guards.memory import ArrayInput, guard_memory
 from tnp.capture.guards.prologue import Extent, Prologue, Source, equality, identifier_of, written_number
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_long_list
-from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.immutable_values import is_dated, same_dated
 from tnp.capture.objects.readers import reader_of
@@ -477,6 +477,8 @@ class Inputs:
 
     def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
+        if type(value) is Foreign:  # which says that it is an ndarray
+            refuse(value, "uses")
         name = self.prologue.constant(value, "array")
         if not is_compiled_array(value) or type(value) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.clang.einsum import (
+    Label,
+    Pair,
+    Term,
+    default_output,
+    is_one,
+    matrix_product_of,
+    split_term,
+    widest_ellipsis,
+)
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
@@ -277,8 +287,6 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 # Einstein summation
 
 #: a label of a dimension: a letter, or a negative number for one that an ellipsis stands for, counted from the right
-Label = Any
-
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
@@ -301,22 +309,25 @@ def _from_sublists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     return subscripts, [operands[2 * i] for i in range(pairs)]
 
 
-def _labels(term: str, rank: int, ellipsis: range | None) -> list[Label]:
-    """The labels of a term; its ellipsis, if it has one, stands for ``rank`` minus its letters, or for ``ellipsis``."""
-    before, dots, after = term.partition("...")
-    letters = before + after
+def _check_letters(term: str) -> None:
+    letters = term.replace("...", "", 1)
     check(letters == "" or (letters.isalpha() and letters.isascii()), lambda: f"invalid subscript in {term!r}")
-    if ellipsis is None:
-        missing = rank - len(letters)
-        check(
-            missing >= 0 if dots else missing == 0,
-            lambda: f"einstein sum subscripts {term!r} do not fit an operand of {rank} dimensions",
-        )
-        ellipsis = range(-missing, 0)
-    return [*before, *(ellipsis if dots else ()), *after]
 
 
-def _parse(subscripts: str, arrays: Sequence[TensorProxy], lenient: bool) -> tuple[list[list[Label]], list[Label]]:
+def _labels(term: str, rank: int) -> tuple[Label, ...]:
+    """The labels of an operand's term."""
+    _check_letters(term)
+    labels, missing = split_term(term, rank, 0)
+    check(
+        missing >= 0 if "..." in term else missing == 0,
+        lambda: f"einstein sum subscripts {term!r} do not fit an operand of {rank} dimensions",
+    )
+    return labels
+
+
+def _parse(
+    subscripts: str, arrays: Sequence[TensorProxy], lenient: bool
+) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
     """The labels of each operand and of the result. Raises ``ValueError`` for subscripts that say nothing."""
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -324,82 +335,42 @@ def _parse(subscripts: str, arrays: Sequence[TensorProxy], lenient: bool) -> tup
         len(terms) == len(arrays),
         lambda: "more operands provided to einstein sum function than specified in the subscripts string",
     )
-    inputs = [_labels(t, a.ndim, None) for t, a in zip(terms, arrays)]
-    flat = [label for labels in inputs for label in labels]
-    widest = max((-label for label in flat if isinstance(label, int)), default=0)
-    if arrow:
-        output = _labels(right, 0, range(-widest, 0))
-        check(
-            "..." in right or widest == 0 or lenient,
-            lambda: (
-                "output has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided "
-                "to broadcast the extra dimensions."
-            ),
-        )
-    else:
-        once = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
-        output = [*range(-widest, 0), *once]
+    inputs = [_labels(t, a.ndim) for t, a in zip(terms, arrays)]
+    if not arrow:
+        return inputs, default_output(inputs)
+    _check_letters(right)
+    widest = widest_ellipsis(inputs)
+    output, _ = split_term(right, None, widest)
+    check(
+        "..." in right or widest == 0 or lenient,
+        lambda: (
+            "output has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided "
+            "to broadcast the extra dimensions."
+        ),
+    )
     for label in output:
         check(output.count(label) == 1, lambda: f"output subscript {label!r} appears multiple times")
-        check(label in flat, lambda: f"output subscript {label!r} never appeared in an input")
+        check(
+            any(label in labels for labels in inputs),
+            lambda: f"output subscript {label!r} never appeared in an input",
+        )
     return inputs, output
 
 
-class _Term:
-    """An array and the labels of its dimensions, each once."""
-
-    def __init__(self, array: TensorProxy, labels: Iterable[Label]) -> None:
-        self.array = array
-        self.labels = list(labels)
-
-    def with_diagonals(self) -> _Term:
-        """Repeated labels taken along the diagonal."""
-        array, labels = self.array, list(self.labels)
-        for label in dict.fromkeys(self.labels):
-            while labels.count(label) > 1:
-                first = labels.index(label)
-                second = labels.index(label, first + 1)
-                lengths = array.shape[first], array.shape[second]
-                if any(type(n) is int and n == 0 for n in lengths) and sizes.equal(*lengths) is not True:
-                    raise NeedsEager("np.einsum takes a diagonal of nothing")
-                check(
-                    sizes.equal(array.shape[first], array.shape[second]) is not False,
-                    lambda: (
-                        f"dimensions in operand for collapsing index {label!r} don't match "
-                        f"({array.shape[first]} != {array.shape[second]})"
-                    ),
-                )
-                array = prims.diagonal(array, 0, first, second)
-                labels = [x for d, x in enumerate(labels) if d not in (first, second)] + [label]
-        return _Term(array, labels)
-
-    def without_ones(self, lengths: dict[Label, sizes.Dim]) -> _Term:
-        """Without dimensions of 1 that broadcast against another operand's. One that may be 1 when the program runs gets the other's length."""
-        gone = [
-            d for d, label in enumerate(self.labels) if not _is_one(lengths[label]) and _is_one(self.array.shape[d])
-        ]
-        array, labels = clang.squeeze(self.array, gone), [x for d, x in enumerate(self.labels) if d not in gone]
-        known = [lengths[x] if _may_broadcast(n, lengths[x]) else n for n, x in zip(array.shape, labels)]
-        return _Term(clang.broadcast_to(array, known), labels)
-
-    def summed(self, kept: Iterable[Label]) -> _Term:
-        """Summed over the labels that are not ``kept``."""
-        kept = set(kept)
-        array = summed(self.array, [d for d, label in enumerate(self.labels) if label not in kept])
-        return _Term(array, [label for label in self.labels if label in kept])
-
-    def arranged(self, order: Sequence[Label]) -> TensorProxy:
-        """The array with its dimensions in that order."""
-        return clang.transpose(self.array, [self.labels.index(label) for label in order])
-
-    def spread(self, order: Sequence[Label]) -> TensorProxy:
-        """The array with its dimensions in that order, and 1 for labels that it lacks."""
-        own = self.arranged([label for label in order if label in self.labels])
-        return clang.expand_dims(own, [d for d, label in enumerate(order) if label not in self.labels])
+def _check_diagonal(label: Label, n: sizes.Dim, m: sizes.Dim) -> None:
+    if any(type(x) is int and x == 0 for x in (n, m)) and sizes.equal(n, m) is not True:
+        raise NeedsEager("np.einsum takes a diagonal of nothing")
+    check(
+        sizes.equal(n, m) is not False,
+        lambda: f"dimensions in operand for collapsing index {label!r} don't match ({n} != {m})",
+    )
 
 
-def _is_one(n: sizes.Dim) -> bool:
-    return type(n) is int and n == 1
+def _fitted(term: Term, lengths: dict[Label, sizes.Dim]) -> Term:
+    """A term without dimensions that broadcast. One that may be 1 when the program runs gets the other's length."""
+    term = term.without_ones(lengths)
+    known = [lengths[x] if _may_broadcast(n, lengths[x]) else n for n, x in zip(term.array.shape, term.labels)]
+    return Term(clang.broadcast_to(term.array, known), term.labels)
 
 
 def _may_broadcast(a: sizes.Dim, b: sizes.Dim) -> bool:
@@ -411,37 +382,22 @@ def _may_broadcast(a: sizes.Dim, b: sizes.Dim) -> bool:
 _FEW_PRODUCTS = 8
 
 
-def _multiplied(a: _Term, b: _Term, kept: Sequence[Label]) -> _Term:
+def _multiplied(a: Term, b: Term, kept: Sequence[Label]) -> Term:
     """The product of two terms, summed over the labels that are not ``kept``; the result prefers the order of ``kept``.
 
     Long sums of rows times columns become a matrix product. Others become elementwise products and a sum, which fuse.
     """
-    a = a.summed({*kept, *b.labels})
-    b = b.summed({*kept, *a.labels})
-    shared = [label for label in a.labels if label in b.labels]
-    batch = [label for label in shared if label in kept]
-    contracted = [label for label in shared if label not in kept]
-    rows = [label for label in a.labels if label not in shared]
-    columns = [label for label in b.labels if label not in shared]
-    labels = [*batch, *rows, *columns]
-    length = sizes.product([a.array.shape[a.labels.index(label)] for label in contracted])
+    pair = Pair.of(a, b, kept)
+    a, b = pair.left, pair.right
+    length = sizes.product([a.length(label) for label in pair.contracted])
     is_few = type(length) is int and length <= _FEW_PRODUCTS
-    if not contracted or is_few or (batch and not (rows and columns)):
-        labels = [label for label in kept if label in labels]
-        is_along = labels[-1:] in (a.labels[-1:], b.labels[-1:])  # what lies side by side stays so
-        at = len(labels) - is_along
-        labels[at:at] = contracted
-        return _Term(clang.mul(a.spread(labels), b.spread(labels)), labels).summed(kept)
-    left, right = a.arranged([*batch, *rows, *contracted]), b.arranged([*batch, *contracted, *columns])
-    depth = len(batch)
-    outside = left.shape[:depth]
-    middle = left.shape[depth : depth + len(rows)]
-    last = right.shape[depth + len(contracted) :]
-    product = prims.matmul(
-        clang.reshape(left, (*outside, sizes.product(middle), length)),
-        clang.reshape(right, (*outside, length, sizes.product(last))),
-    )
-    return _Term(clang.reshape(product, (*outside, *middle, *last)), labels)
+    if pair.contracted and not is_few and (not pair.batch or (pair.rows and pair.columns)):
+        return matrix_product_of(pair)
+    labels = [label for label in kept if label in (*a.labels, *b.labels)]
+    is_along = labels[-1:] in (list(a.labels[-1:]), list(b.labels[-1:]))  # what lies side by side stays so
+    at = len(labels) - is_along
+    labels[at:at] = pair.contracted
+    return a.times(b, labels).summed(kept)
 
 
 @npsymbol(returns="view", tags=(OpTags.PRODUCT, OpTags.BETTER_OPENED))
@@ -465,8 +421,10 @@ def einsum(
             TypeError,
         )
     inputs, output = _parse(subscripts, arrays, bool(optimize))
-    terms = [_Term(clang.convert(a, wanted), labels).with_diagonals() for a, labels in zip(arrays, inputs)]
-    terms = [t.without_ones(_lengths(terms)) for t in terms]
+    terms = [
+        Term(clang.convert(a, wanted), labels).with_diagonals(_check_diagonal) for a, labels in zip(arrays, inputs)
+    ]
+    terms = [_fitted(t, _lengths(terms)) for t in terms]
     result, *rest = terms
     for i, term in enumerate(rest, 1):
         later = [label for t in terms[i + 1 :] for label in t.labels]
@@ -478,21 +436,21 @@ def einsum(
     return array
 
 
-def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
+def _lengths(terms: Sequence[Term]) -> dict[Label, sizes.Dim]:
     """The length of each label; 1 gives way to any other. Raises ``ValueError`` where two differ."""
     lengths: dict[Label, sizes.Dim] = {}
     for term in terms:
         for label, n in zip(term.labels, term.array.shape):
             known = lengths.get(label, 1)
-            if not (_is_one(known) or _is_one(n)) and _may_broadcast(known, n):
+            if not (is_one(known) or is_one(n)) and _may_broadcast(known, n):
                 # the other is that or 1, or the program raises
                 lengths[label] = (
                     known if type(known) is int else n if type(n) is int else sizes.broadcast([known], [n])[0]
                 )
                 continue
             check(
-                _is_one(known) or _is_one(n) or sizes.equal(known, n) is not False,
+                is_one(known) or is_one(n) or sizes.equal(known, n) is not False,
                 lambda: f"operands could not be broadcast together: {label!r} is {known} and {n}",
             )
-            lengths[label] = n if _is_one(known) else known
+            lengths[label] = n if is_one(known) else known
     return lengths

@@ -81,3 +81,46 @@ def test_what_is_gathered_for_many_points_is_gathered_once():
         jitted = tnp.jit(function, strict=True)
         assert_same(jitted(*args), function(*args))
         assert str(tnp.explain(jitted)).count("= x[order[") == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint16"])
+def test_arrays_of_any_size(dtype):
+    f = tnp.jit(both, dynamic=True)
+    for n, m in (
+        (100, 300),
+        (2, 40),
+        (3, 40),
+        (64, 2),
+        (63, 7),
+        (65, 300),
+        (255, 50),
+        (511, 90),
+        (512, 90),
+        (513, 90),
+        (3000, 90),
+    ):
+        a = np.sort(RNG.integers(0, 3 * n, n)).astype(dtype)
+        v = np.concatenate([RNG.integers(0, 3 * n + 2, m), a[:3], a[-3:]]).astype(dtype)
+        assert_same(f(a, v), both(a, v))
+    assert tnp.cache_info(f).misses == 1
+    assert "kernel for any size" in str(tnp.explain(f))
+
+
+def test_special_values_in_arrays_of_any_size():
+    f = tnp.jit(both, dynamic=True)
+    numbers = np.array([-np.inf, -1.0, -0.0, 0.0, 0.0, 2.0, 2.0, 5.0, 6.0, 7.0, np.inf])
+    for a in (numbers, numbers[1:], np.append(numbers[:5], np.nan), numbers[[4, 3, 9, 1, 0]], numbers[::-1]):
+        for v in (np.array([np.nan, -np.inf, np.inf, -0.0, 0.0, 2.0, 1e300, -5.0] * 9), np.array([2.0, np.nan])):
+            assert_same(f(a, v), both(a, v))
+
+
+def test_interpolation_between_any_number_of_points():
+    def f(x, xp, fp):
+        return np.interp(x * 1.5, xp, fp) + 1, np.searchsorted(xp, x)
+
+    jitted = tnp.jit(f)
+    for n, m in ((50, 300), (70, 300), (90, 200), (17, 1000), (400, 30)):
+        x, xp, fp = RNG.random(m), np.sort(RNG.random(n)), RNG.random(n)
+        x[0] = xp[-1]
+        assert_same(jitted(x, xp, fp), f(x, xp, fp), rtol=1e-12)
+    assert tnp.cache_info(jitted).misses <= 3

@@ -13,7 +13,7 @@ import reprlib
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -477,11 +477,12 @@ class Inputs:
 
     def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
-        if type(value) is Foreign:  # which says that it is an ndarray
-            refuse(value, "uses")
+        kind: Any = type(value)
+        if kind is Foreign:  # which says that it is an ndarray
+            refuse(cast("Any", value), "uses")
         name = self.prologue.constant(value, "array")
-        if not is_compiled_array(value) or type(value) is not np.ndarray:
-            raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")
+        if not is_compiled_array(value) or kind is not np.ndarray:
+            raise NeedsEager(f"it makes a {kind.__name__} of {value.dtype}")
         known = id(value) in self._by_identity
         handle = lift_array(self, value, Source(name, "captured array"))
         if not known:

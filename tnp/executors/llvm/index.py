@@ -68,14 +68,16 @@ class Remainder(Part):
 
 
 class Lookup(Atom):
-    """An element of an array of indices: that of ``node`` at ``at``, in bounds and from the end if it is negative."""
+    """An element of an array of indices: that of ``node`` at ``at``, in bounds and from the end if it is negative. One that ``is_sure`` is
+    surely neither."""
 
-    __slots__ = ("at", "node")
+    __slots__ = ("at", "is_sure", "node")
 
-    def __init__(self, node: Any, at: tuple[Index, ...], limit: int) -> None:
+    def __init__(self, node: Any, at: tuple[Index, ...], limit: int, is_sure: bool = False) -> None:
         super().__init__(limit)
         self.node = node
         self.at = at
+        self.is_sure = is_sure
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Lookup and (self.node, self.at, self.limit) == (other.node, other.at, other.limit)

@@ -427,6 +427,9 @@ class Body:
         if found is None:
             code, x = self.code, element.x
             found = scalars.convert(code, self.value(x), x.dtype, dtypes.int64)
+            if element.is_sure:
+                self.values[-1][element] = found
+                return found
             if x.dtype.kind == "i":
                 negative = code.op(f"icmp slt i64 {found}, 0")
                 length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")
@@ -488,7 +491,8 @@ class Body:
         assert isinstance(x, Apply)
         if x.op == "where":
             condition, *values = x.args
-            return scalars.emit(code, "where", [self.value(condition), *map(self._chosen, values)], x.of)
+            parts = [self.value(condition), *map(self._chosen, values)]
+            return scalars.where(code, parts, x.of, is_unpredictable=True)
         if x.op == "ldexp":
             a, b = x.args
             return scalars.emit_ldexp(code, self.value(a), self.value(b), a.dtype, b.dtype)

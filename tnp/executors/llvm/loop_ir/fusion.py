@@ -217,7 +217,7 @@ class Renaming:
         if isinstance(atom, Var):
             return self._var(atom)
         if isinstance(atom, Element):
-            return Element(self._expression(atom.x), atom.limit)
+            return Element(self._expression(atom.x), atom.limit, atom.is_sure)
         assert isinstance(atom, Part)
         return atom.mapped(self._index)
 

@@ -511,7 +511,7 @@ class _Lowering:
 
     def _atom(self, atom: Atom) -> Atom:
         if isinstance(atom, Lookup):
-            return Element(self._element(atom.node, atom.at), atom.limit)
+            return Element(self._element(atom.node, atom.at), atom.limit, atom.is_sure)
         return atom.mapped(self._looked_up) if isinstance(atom, Part) else atom
 
     def _operand(self, x: Any, at: Indices, dtype: Any) -> Expression:

@@ -176,13 +176,14 @@ Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Co
 
 class Element(Atom):
     """The value of ``x``, an integer, as a position in a dimension of ``limit`` elements, from its end if it is negative. One out of
-    bounds is some position, and a :class:`Check` refuses the arguments."""
+    bounds is some position, and a :class:`Check` refuses the arguments. One that ``is_sure`` is surely neither."""
 
-    __slots__ = ("x",)
+    __slots__ = ("is_sure", "x")
 
-    def __init__(self, x: Expression, limit: SizeOf) -> None:
+    def __init__(self, x: Expression, limit: SizeOf, is_sure: bool = False) -> None:
         super().__init__(limit)
         self.x = x
+        self.is_sure = is_sure
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Element) and self.x is other.x and self.limit == other.limit

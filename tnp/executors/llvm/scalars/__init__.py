@@ -59,6 +59,7 @@ __all__ = [
     "square_to_add",
     "store",
     "supports",
+    "where",
 ]
 
 _TABLES: dict[str, dict[str, Callable[..., Any]]] = {
@@ -83,12 +84,20 @@ def supports(name: str, operands: tuple[DType, ...]) -> bool:
     return name in _OTHERS.get(first.kind, "") or name in _TABLES[first.kind]
 
 
-def _where(code: Code, args: list[Value], dtype: DType) -> Value:
+#: the number of the metadata of choices that nobody can tell
+UNPREDICTABLE = 29_999_999
+
+
+def where(code: Code, args: list[Value], dtype: DType, *, is_unpredictable: bool = False) -> Value:
+    """One value or the other. Where LLVM does not vectorise, it may make a branch of that, unless it ``is_unpredictable``."""
     condition, a, b = args
-    type_ = register_type(dtype)
+    type_, hint = register_type(dtype), ""
+    if is_unpredictable:
+        code.require("unpredictable", f"!{UNPREDICTABLE} = !{{}}")
+        hint = f", !unpredictable !{UNPREDICTABLE}"
     if dtype.kind == "c":
-        return tuple(code.op(f"select i1 {condition}, {type_} {x}, {type_} {y}") for x, y in zip(a, b))
-    return code.op(f"select i1 {condition}, {type_} {a}, {type_} {b}")
+        return tuple(code.op(f"select i1 {condition}, {type_} {x}, {type_} {y}{hint}") for x, y in zip(a, b))
+    return code.op(f"select i1 {condition}, {type_} {a}, {type_} {b}{hint}")
 
 
 def emit(code: Code, name: str, args: list[Value], dtype: DType) -> Value:
@@ -97,7 +106,7 @@ def emit(code: Code, name: str, args: list[Value], dtype: DType) -> Value:
     ``dtype`` is the operands' (of ``where``, the values'). ``frexp`` gives a pair; :func:`emit_ldexp` has operands of two dtypes.
     """
     if name == "where":
-        return _where(code, args, dtype)
+        return where(code, args, dtype)
     if name == "frexp":
         return value_of(frexp(Register(code, args[0], dtype)))
     if name == "complex":

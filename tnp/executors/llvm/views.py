@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import symbols
+from tnp.core import dtypes, symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.slice_bounds import slice_bounds
 from tnp.core.symbol import BoundSymbol
@@ -13,7 +14,7 @@ from tnp.executors.llvm import view_maps
 from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule
 from tnp.executors.llvm.index import Index
 
-__all__ = ["only_ones_differ"]
+__all__ = ["groups_of_any_size", "only_ones_differ"]
 
 
 @rule("broadcast_in_dim")
@@ -94,8 +95,14 @@ def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> No
     if tuple(output.shape) == a.shape:
         return a
     if any(isinstance(n, symbols.Extent) for n in (*output.shape, *a.shape)):
-        return _with_ones(lowering, output, a)
-    groups = _reshape_groups(output.shape, a.shape)
+        if only_ones_differ(a.shape, output.shape):
+            return _with_ones(lowering, output, a)
+        groups = groups_of_any_size(output.shape, a.shape)
+        if groups is None:
+            raise Refused("a reshape of symbolic sizes")
+        _require_runs(lowering, output.shape, a.shape, groups)
+    else:
+        groups = _reshape_groups(output.shape, a.shape)
 
     def where(at: Indices) -> Indices:
         result: list[Index] = []
@@ -121,13 +128,34 @@ def only_ones_differ(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
-    """A reshape of symbolic sizes that inserts or drops dimensions of 1. Raises :class:`Refused` for any other."""
-    if not only_ones_differ(a.shape, output.shape):
-        raise Refused("a reshape of symbolic sizes")
+    """A reshape of symbolic sizes that inserts or drops dimensions of 1."""
     kept = [d for d, n in enumerate(a.shape) if n != 1]
     wanted = [d for d, n in enumerate(output.shape) if n != 1]
     where = view_maps.with_ones(dict(zip(kept, wanted)), len(a.shape))
     return lowering.view(a, output.shape, where, whole=True)
+
+
+def groups_of_any_size(new: Sequence[Any], old: Sequence[Any]) -> list[tuple[list[int], list[int]]] | None:
+    """As :func:`_reshape_groups` for shapes with symbolic sizes, which hold as many elements: the runs of the call that was traced. ``None``
+    if positions would be quotients by sizes that vary."""
+    first, second = ([symbols.value_of(symbols.number_of(n)) for n in shape] for shape in (new, old))
+    known, before = ([n for n in shape if n is not None] for shape in (first, second))
+    if len(known) < len(new) or len(before) < len(old) or 0 in (*known, *before):
+        return None
+    groups = _reshape_groups(known, before)
+    divides = any(not isinstance(old[d], int) for _, dims in groups for d in dims[1:])
+    return None if divides else groups
+
+
+def _require_runs(
+    lowering: Lowering, new: Sequence[Any], old: Sequence[Any], groups: Sequence[tuple[list[int], list[int]]]
+) -> None:
+    """Makes the kernel refuse sizes of which runs do not hold as many elements. If all but one do, the last does."""
+    pairs = [(math.prod(new[d] for d in left), math.prod(old[d] for d in right)) for left, right in groups]
+    open_ones = [(n, m) for n, m in pairs if not (isinstance(n, int) and isinstance(m, int)) and not n == m]
+    for pair in open_ones[1:]:
+        n, m = (lowering.make("full", (), dtypes.int64, (x,)) for x in pair)
+        lowering.refuse(lowering.make("ne", (), dtypes.bool8, (n, m)))
 
 
 def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:

@@ -29,7 +29,7 @@ from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.operations import collected, is_of_sizes, path_of
 from tnp.executors.llvm.region import ENTRY, function_attributes
-from tnp.executors.llvm.views import only_ones_differ
+from tnp.executors.llvm.views import groups_of_any_size, only_ones_differ
 from tnp.runtime import engine, launcher
 
 __all__ = [
@@ -108,8 +108,10 @@ def _dims(p: Proxy) -> Iterable[NumberProxy]:
 
 def _is_simple_reshape(bsym: BoundSymbol) -> bool:
     shapes = [p.shape for p in (bsym.args[0], bsym.output)]
-    is_known = all(type(n) is int for shape in shapes for n in shape)
-    return is_known or only_ones_differ(*(map(symbols.provable, shape) for shape in shapes))
+    if all(type(n) is int for shape in shapes for n in shape):
+        return True
+    old, new = ([symbols.provable(n) for n in shape] for shape in shapes)
+    return only_ones_differ(old, new) or groups_of_any_size(new, old) is not None
 
 
 def _is_plain(p: Proxy) -> bool:

@@ -1,0 +1,58 @@
+"""Reshapes of symbolic sizes are views in kernels, if positions need no quotients by sizes that vary."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.eager_checks import outcome
+from tnp.executors import llvm
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
+RNG = np.random.default_rng(0)
+
+
+def blocks(x):
+    return np.sqrt(x * 2).reshape(-1, 4).mean(axis=1)
+
+
+def tiles(x):
+    h, w = x.shape
+    return (x + 1).reshape(h // 2, 2, w // 2, 2).mean(axis=(1, 3))
+
+
+def pairs(x):
+    return (x.reshape(-1, 3) * np.array([1.0, 2.0, 3.0])).sum(axis=1) + 1
+
+
+def lines(x):
+    return (x[:, None] * np.ones(3)).reshape(-1) * 2 + 1
+
+
+KERNELS = {
+    blocks: [(40,), (80,), (44,), (42,), (4,), (0,)],
+    tiles: [(40, 60), (42, 80), (40, 61), (41, 80), (8, 8), (2, 2)],
+    pairs: [(60,), (90,), (61,), (3,)],
+    lines: [(60,), (90,), (2,), (1,)],
+}
+
+
+@pytest.mark.parametrize("f", KERNELS, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_runs_of_dimensions(f):
+    jitted = tnp.jit(f, dynamic=True)
+    for shape in (*KERNELS[f], *KERNELS[f]):
+        x = RNG.random(shape)
+        assert_same(outcome(jitted, [x])[0], outcome(f, [x])[0], rtol=1e-12)
+    text = str(tnp.explain(jitted))
+    assert "executors: llvm 1\n" in text and "kernel for any size" in text, text
+
+
+def test_runs_that_are_others_in_another_call():
+    def f(x, rows):
+        return (x * 2).reshape(rows, 3, x.shape[0] * x.shape[1] // rows // 3).sum(axis=2)
+
+    jitted = tnp.jit(f, dynamic=True)
+    for shape, rows in (((12, 30), 12), ((14, 30), 14), ((12, 30), 6), ((6, 15), 10), ((12, 15), 12)):
+        x = RNG.random(shape)
+        assert_same(jitted(x, rows), f(x, rows), rtol=1e-12)

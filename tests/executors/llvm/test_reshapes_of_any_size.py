@@ -1,4 +1,4 @@
-"""Reshapes of symbolic sizes are views in kernels, if positions need no quotients by sizes that vary."""
+"""Reshapes of symbolic sizes are views in kernels. Quotients by sizes that vary vanish: into positions in memory, or where loops are cut."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,33 @@ def lines(x):
     return (x[:, None] * np.ones(3)).reshape(-1) * 2 + 1
 
 
+def flat(x):
+    return np.exp(x).ravel()[::2] * 2, (x.T * 3).reshape(-1) + 1
+
+
+def flat_with_rows(x):
+    return (x * 2 + x[0] + np.arange(x.shape[1])).reshape(-1) + 1, (x + x[:, :1]).ravel() * x.ravel()
+
+
+def others(x):
+    h, w = x.shape
+    return (x * 2).reshape(h * w // 6, 6).sum(axis=1), (x - 1).reshape(w, h).max(axis=0)
+
+
+def tiled(x):
+    return np.tile(x * 2, 3) + 1, np.tile(x - 1, 20) * 2, np.tile(x, (2, 2)) + 1
+
+
+def tiled_matrices(x):
+    return np.tile(x * 2, (2, 3)) + 1, np.repeat(x + 1, 2, axis=0).ravel() * 2
+
+
 KERNELS = {
+    flat: [(40, 60), (42, 80), (8, 9), (2, 2), (1, 7)],
+    flat_with_rows: [(40, 60), (42, 80), (8, 9), (2, 2), (1, 7)],
+    others: [(12, 10), (18, 7), (6, 7), (3, 4), (12, 4)],
+    tiled: [(60,), (90,), (2,), (1,)],
+    tiled_matrices: [(40, 60), (42, 80), (8, 9), (2, 2), (1, 7)],
     blocks: [(40,), (80,), (44,), (42,), (4,), (0,)],
     tiles: [(40, 60), (42, 80), (40, 61), (41, 80), (8, 8), (2, 2)],
     pairs: [(60,), (90,), (61,), (3,)],

@@ -216,8 +216,10 @@ class Index(Sum):
         rest = Index(self.constant % by, {a: c for a, c in self.terms.items() if c % by})
         return multiples, rest
 
-    def divide(self, by: int) -> tuple[Index, Index]:
-        """Quotient and remainder."""
+    def divide(self, by: Any, most: Any = None) -> tuple[Index, Index]:
+        """Quotient and remainder. By a size that varies, the quotient is less than ``most``."""
+        if not isinstance(by, int):
+            return Index.of(Quotient(self, by, most)), Index.of(Remainder(self, by, by))
         if by == 1:
             return self, Index()
         multiples, rest = self._split(by)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tnp.core import dtypes, symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.slice_bounds import slice_bounds
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import view_maps
-from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule
+from tnp.executors.llvm import target, view_maps
+from tnp.executors.llvm.graph import (
+    Indices,
+    Lowering,
+    Node,
+    Reduction,
+    Refused,
+    Scan,
+    Update,
+    View,
+    origin,
+    rule,
+    variables,
+)
 from tnp.executors.llvm.index import Index
 
 __all__ = ["groups_of_any_size", "only_ones_differ"]
@@ -99,8 +111,10 @@ def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> No
             return _with_ones(lowering, output, a)
         groups = groups_of_any_size(output.shape, a.shape)
         if groups is None:
-            raise Refused("a reshape of symbolic sizes")
+            raise Refused("a reshape of a length that only the program knows")
         _require_runs(lowering, output.shape, a.shape, groups)
+        if _divides(a.shape, groups) and not (_is_even(a) or _repeats_rows(a)):
+            a = lowering.update(lowering.make("empty", a.shape, a.dtype), a)
     else:
         groups = _reshape_groups(output.shape, a.shape)
 
@@ -111,8 +125,8 @@ def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> No
             for d in new:
                 flat = flat * output.shape[d] + at[d]
             parts: list[Index] = []
-            for n in reversed([a.shape[d] for d in old[1:]]):
-                flat, rest = flat.divide(n)
+            for k, n in reversed([*enumerate(a.shape[d] for d in old)][1:]):
+                flat, rest = flat.divide(n, math.prod(a.shape[d] for d in old[:k]))
                 parts.append(rest)
             if old:
                 result += [flat, *reversed(parts)]
@@ -137,14 +151,37 @@ def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
 
 def groups_of_any_size(new: Sequence[Any], old: Sequence[Any]) -> list[tuple[list[int], list[int]]] | None:
     """As :func:`_reshape_groups` for shapes with symbolic sizes, which hold as many elements: the runs of the call that was traced. ``None``
-    if positions would be quotients by sizes that vary."""
+    for lengths that nobody knows."""
     first, second = ([symbols.value_of(symbols.number_of(n)) for n in shape] for shape in (new, old))
     known, before = ([n for n in shape if n is not None] for shape in (first, second))
     if len(known) < len(new) or len(before) < len(old) or 0 in (*known, *before):
         return None
-    groups = _reshape_groups(known, before)
-    divides = any(not isinstance(old[d], int) for _, dims in groups for d in dims[1:])
-    return None if divides else groups
+    return _reshape_groups(known, before)
+
+
+def _divides(old: Sequence[Any], groups: Iterable[tuple[list[int], list[int]]]) -> bool:
+    """Whether positions are quotients by sizes that vary."""
+    return any(not isinstance(old[d], int) for _, dims in groups for d in dims[1:])
+
+
+def _is_even(a: Node, depth: int = 20) -> bool:
+    """Whether all that an element is computed of stands at its own place in arrays of one shape: in C order a quotient and a remainder are
+    put together again there (:func:`~tnp.executors.llvm.index.linear`)."""
+    if isinstance(a, (Reduction, Scan, Update)) or a.op in ("input", "full", "number"):
+        return True
+    if isinstance(a, View) or type(a) is not Node or a.op == "iota" or not depth:
+        return False
+    return all(not x.shape or (x.shape == a.shape and _is_even(x, depth - 1)) for x in a.sources)
+
+
+def _repeats_rows(a: Node) -> bool:
+    """Whether an array is one row a few times: loops over it are cut where it begins anew."""
+    if not isinstance(a, View) or len(a.shape) != 2:
+        return False
+    count, at = a.shape[0], variables(a.shape)
+    row, place = origin(a, at)
+    is_few = isinstance(count, int) and count <= target.MOST_PIECES
+    return is_few and not any(at[0].variables() & i.variables() for i in place) and _is_even(row)
 
 
 def _require_runs(

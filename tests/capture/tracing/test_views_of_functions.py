@@ -614,8 +614,10 @@ def test_a_product_of_lengths_of_which_one_is_unknown():
 
     a, b, m = np.arange(7.0), np.arange(7.0) + 1, np.arange(7) > 5
     assert_same(tnp.jit(f, strict=True)(a, b), f(a, b))
-    with pytest.warns(tnp.EagerFallbackWarning, match="einsum"):
-        assert_same(tnp.jit(g)(a, b, m), g(a, b, m))
+    jitted = tnp.jit(g, strict=True)
+    assert_same(jitted(a, b, m), g(a, b, m))
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        jitted(a, b, np.arange(7) > 3)
 
 
 def test_a_wrong_index_raises_before_a_number_that_does_not_fit():

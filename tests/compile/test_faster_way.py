@@ -102,6 +102,21 @@ def test_one_call_that_waited_for_its_turn_decides_nothing(clock):
     assert way.is_eager
 
 
+def test_the_first_short_eager_calls_decide_nothing(clock):
+    """Two of them take 20 us longer each, since caches and the interpreter do not know them yet."""
+    calls = []
+    compiled, eagerly = ways(clock, 1e-5, 5e-6, calls)
+
+    def cold_twice(size):
+        clock.now += 2e-5 * (calls.count("eager") < 2)
+        return eagerly(size)
+
+    way = FasterWay(compiled, cold_twice, lambda: 0)
+    for _ in range(60):
+        way(1)
+    assert way.is_eager
+
+
 def test_eager_calls_that_become_longer_are_compiled_again(clock):
     calls = []
     way = FasterWay(*ways(clock, 2e-5, 1e-5, calls), lambda: 0)

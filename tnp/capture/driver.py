@@ -341,10 +341,10 @@ def _check_reshapes(tracer: Tracer) -> None:
         return x
 
     for made, source in tracer.reshaped:
-        a, b = root(id(made)), root(id(source))
+        a, b = root(made), root(source)
         if a != b:
             memory[a] = b
-    returned = {id(h.storage) for h, _ in tracer.output_objects.values()}
+    returned = {h.storage.serial for h, _ in tracer.output_objects.values()}
     if len({root(x) for x in returned}) < len(returned):
         raise AmbiguousView("it returns an array and a reshape of it that may or may not share memory with it")
 

@@ -49,6 +49,8 @@ TRAINING_TOLERANCE = 3.0
 OVERHEAD = 1e-7
 #: seconds of an eager call that tell without a second one whether it takes longer: more than a process may wait for its turn
 LONG = 0.02
+#: seconds of an eager call that may take several times as long until caches and the interpreter know it, a few times in a row
+COLD = 2e-4
 #: seconds of a compiled call above which eager, which may take many times as long, is not tried: of calls in parts with and without
 #: loops, which Python may run a thousand times as long; and of calls that are compiled whole
 TOO_LONG, TOO_LONG_WITHOUT_LOOPS = 0.05, 0.2
@@ -247,7 +249,7 @@ class FasterWay:
         times[turn] = min(times[turn], took)
         self._count += 1
         compiled, eager = times
-        is_sure = self._count > 5 or eager > LONG  # a first call may take longer
+        is_sure = eager > LONG or self._count > (2 * TIMED if eager < COLD else 5)  # a first call may take longer
         runs = took - (_compiling.seconds - compiling)  # what compiles at each call says little about how long it runs
         if (self._count == 2 and min(compiled, runs) > self._too_long()) or (
             2 * compiled < eager < math.inf and is_sure

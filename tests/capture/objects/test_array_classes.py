@@ -166,6 +166,19 @@ CASES = {
     "a property": (lambda a: (a.half, a.half.half.info, a.unit), INFO),
     "a method": (lambda a: a.scaled(2.0), INFO),
     "operators": (lambda a, x: (a + x, x + a, 2 * a, -a, a**2, a > 2, x[0] * a), INFO, X),
+    "its size": (lambda a, b: (abs(a), abs(b * -2), abs(b[0])), INFO, -POINTS),
+    "found once": (lambda a, p: (np.unique(a), np.unique(p), np.unique(p[0] * 0.0)), Info([3, 1, 3, 2], "s"), POINTS),
+    "flags": (
+        lambda a, p: (
+            a.flags.writeable,
+            a.flags["C"],
+            a.T.flags.f_contiguous,
+            a.ravel().flags.c_contiguous,
+            p.flags.aligned,
+        ),
+        Info(X, "kg"),
+        POINTS,
+    ),
     "ufuncs": (lambda a, x: (np.sin(a), np.hypot(x, a)), INFO, X),
     "elements": (lambda a: (a[0], a[-1], float(a[1]), a[1:], list(a), a.item(2), a.tolist()), INFO),
     "rows": (lambda a: (a[0], a.T, a[:, 0], a.reshape(-1), a @ a.T, a[[1, 0]], a[None]), MATRIX),
@@ -339,6 +352,36 @@ def test_classes_with_protocols_are_pythons(member):
         jitted = tnp.jit(f)
         for _ in range(2):
             assert_same(jitted(X.view(kind), X), f(X.view(kind), X))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: (a.flags.owndata, np.sin(a)),
+        lambda a: (setattr((b := a * 2).flags, "writeable", False), b, b.flags.writeable),
+        lambda a: np.unique(a, return_inverse=True),
+    ],
+    ids=["whose memory it is", "made read-only", "places"],
+)
+def test_what_only_numpy_knows_of_an_array_of_a_class(f):
+    for a in (Info(X, "kg"), X.view(Points), Info(X, "kg").copy()):
+        with not_compiled_whole():
+            found = tnp.jit(f)(a)
+        assert_same(as_parts(found), as_parts(f(a)))
+
+
+def test_a_class_with_methods_that_unique_calls():
+    class Upwards(np.ndarray):
+        def flatten(self):
+            return super().flatten() + 1
+
+    def f(a):
+        return np.unique(a) * 2
+
+    a = np.array([3, 1, 3]).view(Upwards)
+    with not_compiled_whole("unique"):
+        found = tnp.jit(f)(a)
+    assert_same(as_parts(found), as_parts(f(a)))
 
 
 def test_methods_are_jitted():

@@ -122,6 +122,46 @@ def test_fields_of_one_memory():
         assert_same(mine["x"], eagers["x"])
 
 
+#: records of 50 bytes: rows of a field are no whole number of elements apart
+FACETS = np.dtype([("v", "f4", (3, 3)), ("flags", "u2"), ("w", "f4", (3,))])
+
+
+def facets(n=20):
+    made = np.zeros(n, FACETS)
+    made["v"], made["w"] = np.arange(9.0 * n).reshape(n, 3, 3), np.arange(3.0 * n).reshape(n, 3) / 7
+    return made
+
+
+def first_of_each(a):
+    rows = a["v"].reshape(len(a), 9)
+    rows[:, 0] += 1
+    rows[:, 4:6] *= 2
+    return rows.sum(), a["v"].strides, rows[:, ::2].strides
+
+
+def flattened(a):
+    flat = a["v"].reshape(-1)
+    flat[1] = 100
+    return flat[:3], a["v"][0]
+
+
+def reversed_rows(a):
+    a["w"].reshape(-1, 3)[::-1, 1] = np.arange(len(a))
+    a["v"].transpose(1, 2, 0).reshape(9, -1)[3] -= 1
+    return a["v"] + a["w"][:, None]
+
+
+@pytest.mark.parametrize("f", [first_of_each, flattened, reversed_rows], ids=lambda f: f.__name__)
+def test_rows_that_are_no_whole_number_of_elements_apart(f):
+    """Strides tell for sure which reshapes of a field are views."""
+    jitted = tnp.jit(f)
+    for _ in range(2):
+        mine, eagers = facets(), facets()
+        assert_same(jitted(mine), f(eagers), rtol=1e-5)
+        assert mine.tobytes() == eagers.tobytes()
+    assert compiled_whole(jitted)
+
+
 @pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
 def test_what_else_is_done_is_pythons():
     def f(a):

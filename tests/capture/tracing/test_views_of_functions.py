@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tests.eager_checks import not_compiled_whole
+from tests.eager_checks import compiled_whole, not_compiled_whole
 from tests.sampling import EVERYTHING, some_of
 from tnp.testing import assert_same
 
@@ -446,6 +446,92 @@ def test_a_ravel_of_a_line_of_unknown_layout_is_none():
     assert not np.shares_memory(*got)
 
 
+EDGES = [0, 1, 1, 2, 2, 0]
+
+
+def sorted_edges(faces):
+    edges = faces[:, EDGES].reshape(-1, 2)
+    edges.sort(axis=1)
+    edges[0] += 1
+    return edges
+
+
+def edges_in_a_loop(faces):
+    total = np.zeros(2)
+    for k in range(5):
+        edges = (faces[:, EDGES] + k).reshape(-1, 2)
+        edges[:, 0] *= k
+        total += edges.sum(axis=0)
+    return total
+
+
+def reshaped_twice(faces):
+    edges = faces[:, EDGES].reshape(-1, 4).reshape(-1, 2)
+    edges[1:] -= edges[:-1]
+    return edges
+
+
+@pytest.mark.parametrize("f", [sorted_edges, edges_in_a_loop, reshaped_twice], ids=lambda f: f.__name__)
+def test_a_reshape_of_what_the_program_no_longer_holds_is_written_to(f):
+    """Whether it is a view does not matter then."""
+    faces = np.random.default_rng(0).integers(0, 40, (20, 3))
+    for executors in EXECUTORS:
+        jitted = tnp.jit(f, executors=executors)
+        for _ in range(2):
+            assert_same(jitted(faces), f(faces))
+        assert compiled_whole(jitted)
+
+
+def held(faces):
+    table = faces[:, EDGES]
+    edges = table.reshape(-1, 2)
+    edges[:, 0] += 1
+    return edges, table * 1
+
+
+def held_by_a_view(faces):
+    table = faces[:, EDGES]
+    row, edges = table[0], table.reshape(-1, 2)
+    del table
+    edges[:, 0] += 1
+    return edges, row * 1
+
+
+def held_by_a_list(faces):
+    kept = [faces[:, EDGES]]
+    edges = kept[0].reshape(-1, 2)
+    edges[:, 0] += 1
+    return edges, kept[0] * 1
+
+
+def of_one_that_is_gone(faces):
+    table = faces[:, EDGES]
+    edges, others = table.reshape(-1, 2), table.reshape(-1, 3)
+    del table
+    edges[:, 0] += 1
+    return edges, others * 1
+
+
+def of_the_callers(faces):
+    edges = faces.reshape(faces[0].sum() * 0 + 2, -1)
+    edges[0] += 1
+    return faces * 1
+
+
+@pytest.mark.parametrize(
+    "f", [held, held_by_a_view, held_by_a_list, of_one_that_is_gone, of_the_callers], ids=lambda f: f.__name__
+)
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_a_reshape_of_what_the_program_holds_shows_what_is_written(f):
+    faces = np.random.default_rng(0).integers(0, 40, (20, 3))
+    for given in (faces, np.asfortranarray(faces)):
+        jitted = tnp.jit(f)
+        for _ in range(2):
+            mine, eagers = given.copy("K"), given.copy("K")
+            assert_same(jitted(mine), f(eagers))
+            assert_same(mine, eagers)
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.complex128])
 def test_scalar_types_of_arrays(kind):
     """``np.float64(x)`` is ``x`` itself where that is an array of this dtype, and a new array of another."""
@@ -528,7 +614,10 @@ def test_a_product_of_lengths_of_which_one_is_unknown():
 
     a, b, m = np.arange(7.0), np.arange(7.0) + 1, np.arange(7) > 5
     assert_same(tnp.jit(f, strict=True)(a, b), f(a, b))
-    assert_same(tnp.jit(g, strict=True)(a, b, m), g(a, b, m))
+    jitted = tnp.jit(g, strict=True)
+    assert_same(jitted(a, b, m), g(a, b, m))
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        jitted(a, b, np.arange(7) > 3)
 
 
 def test_a_wrong_index_raises_before_a_number_that_does_not_fit():

@@ -127,3 +127,36 @@ def test_products_of_vectors_of_any_length(dtype):
         x, y = (rng.normal(size=n).astype(dtype) * (1j if dtype == "c16" and k else 1) for k in range(2))
         assert_same(jitted(x, y), f(x, y), rtol=1e-3 if dtype == "f4" else 1e-9)
     assert not re.search(r"numpy: .*(dot|norm|inner|matmul)\(", str(tnp.explain(jitted)))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_librarys"),
+    [
+        ((8, 8), (8, 8), False),
+        ((24, 24), (24, 24), True),
+        ((60, 20), (20, 10), True),
+        ((2, 24, 24), (2, 24, 24), False),
+        ((70, 70), (70,), False),
+    ],
+    ids=str,
+)
+def test_products_of_two_matrices_are_the_librarys_from_some_thousand_multiplications_on(
+    left, right, is_librarys, monkeypatch
+):
+    made, product = [], blas.large_product
+    monkeypatch.setattr(blas, "large_product", lambda *args: made.append(args) or product(*args))
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+
+    def f(a, b, out, n):
+        for i in range(n):
+            a += i
+            out[i] = a @ b
+
+    def make():
+        a, b = noise(*left), noise(*right, seed=1)
+        return [a, b, np.zeros((3, *(a @ b).shape)), 3]
+
+    jitted, expected, actual = tnp.jit(f, executors=EXECUTORS), make(), make()
+    assert_same(jitted(*actual), f(*expected))
+    assert_same(actual, expected, rtol=1e-12)
+    assert bool(made) == is_librarys

@@ -67,7 +67,7 @@ class CarriedViews:
     def settle(self, variables: Variables, iterations: Iterations) -> None:
         """Binds the variables as a loop with such iterations leaves them."""
         for storage in self._memory.values():  # the loop's own arrays are no more
-            storage.maybe_shared[:] = [s for s in storage.maybe_shared if all(s is not x for x in self._begins)]
+            storage.chosen_with[:] = [s for s in storage.chosen_with if all(s is not x for x in self._begins)]
         for name, value in self._ends.items():
             if not value.path:
                 variables[name] = value

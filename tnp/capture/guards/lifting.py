@@ -475,7 +475,7 @@ class Inputs:
         self._add(proxy, source)
         return proxy
 
-    def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
+    def constant_array(self, value: Any) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
         kind: Any = type(value)
         if kind is Foreign:  # which says that it is an ndarray

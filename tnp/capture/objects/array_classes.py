@@ -56,6 +56,10 @@ _NOT_MIRRORED = frozenset(
 )  # fmt: skip
 
 
+#: flags of an array that another one on the same memory need not have
+_FLAGS_OF_OBJECTS = frozenset(("OWNDATA", "O", "WRITEBACKIFCOPY", "X", "NUM"))
+
+
 def is_array_class(kind: Any) -> bool:
     """Whether ``kind`` is a subclass of ndarray by class statements of the user's, for whose objects there are stand-ins."""
     if type(kind) is not type or not issubclass(kind, np.ndarray) or kind is np.ndarray:
@@ -216,6 +220,28 @@ def _with_dimensions(made: Any) -> TracedArray:
     return array
 
 
+class _Flags:
+    """The flags that an array of a class shares with the plain array on its memory."""
+
+    __slots__ = ("_plain",)
+
+    def __init__(self, plain: Any) -> None:
+        object.__setattr__(self, "_plain", plain)
+
+    def __getitem__(self, key: Any) -> Any:
+        if key in _FLAGS_OF_OBJECTS:
+            raise NeedsEager(f"it reads the flag {key} of an array of a class")
+        return self._plain[key]
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name.upper()] if hasattr(np.empty(0).flags, name) else getattr(self._plain, name)
+
+    def _refused(self, name: Any, value: Any) -> Any:
+        raise NeedsEager("it sets a flag of an array of a class")
+
+    __setitem__ = __setattr__ = _refused
+
+
 class ArrayOfClass:
     """What stand-ins have in place of the members of ndarray.
 
@@ -230,6 +256,7 @@ class ArrayOfClass:
     dtype = property(lambda self: elements(self).dtype)
     itemsize = property(lambda self: elements(self).itemsize)
     nbytes = property(lambda self: elements(self).nbytes)
+    flags = property(lambda self: _Flags(elements(self).flags))
 
     @property
     def T(self) -> Any:

@@ -20,7 +20,7 @@ class Choices:
         self._found: dict[int, tuple[TracedArray, list[TracedArray]]] = {}
         #: memory that two variables may be bound to, behind a loop that may leave them so
         self._joint: list[tuple[Storage, Storage]] = []
-        #: the ids of storages that may be the same memory as others, other than as a branch or a loop chose
+        #: the serials of storages that may be the same memory as others, other than as a branch or a loop chose
         self.unclear: set[int] = set()
         #: by ``id``, tuples that loops and branches put together, and which variable's parts they have
         self.tuples: dict[int, tuple[tuple[object, ...], str]] = {}
@@ -28,7 +28,7 @@ class Choices:
     def refusal(self, storage: Storage) -> NeedsEager:
         """What a write raises where another array may share the memory. Where a branch or a loop chose between the two, Python can do it:
         what is compiled before gives the very array."""
-        if all(id(s) not in self.unclear for s in may_share(storage)):
+        if all(s.serial not in self.unclear for s in may_share(storage)):
             return NeedsEager("it writes to an array that may be another one, too, as a branch or a loop chose")
         return AmbiguousView(
             "it writes to an array that may or may not share memory with the result of a reshape; "

@@ -269,7 +269,7 @@ class Region:
         del tracer.trace.statements[self._outer_length :]
         self._restore_storages(self._before)
         for storage, other in self.marked:
-            storage.maybe_shared[:] = [s for s in storage.maybe_shared if s is not other]
+            storage.chosen_with[:] = [s for s in storage.chosen_with if s is not other]
         for storage in self.lost:
             storage.lost = False
         tracer.trace.value_guards.clear()

@@ -7,6 +7,8 @@ reshape that must copy.
 from __future__ import annotations
 
 import functools
+import itertools
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -159,9 +161,19 @@ def _slice_of_slice(first: Any, second: Any, shape: tuple[int, ...]) -> tuple[sl
 def _maybe_view(result: TensorProxy, base: TracedArray) -> TracedArray:
     """``result``, of which it cannot be told whether it is a view of ``base`` or a copy."""
     copy = TracedArray(Storage(result), Path(), result, None)
-    mark_shared(copy.storage, base.storage)
-    active.current().reshaped.append((copy.storage, base.storage))
+    _mark_reshaped(copy.storage, base.storage)
+    active.current().reshaped.append((copy.storage.serial, base.storage.serial))
     return copy
+
+
+def _mark_reshaped(made: Storage, source: Storage) -> None:
+    """Says that new memory may be that of ``source``, for as long as the program holds both."""
+    while isinstance(source, _ReadOnly):
+        source = source.base
+    for other in may_share(source):
+        for x, y in ((made, other), (other, made)):
+            x.reshaped_with.append(weakref.ref(y))
+            active.current().choices.unclear.add(x.serial)
 
 
 def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:
@@ -215,10 +227,14 @@ def mark_shared(a: Storage, b: Storage, *, is_chosen: bool = False) -> None:
     and programs give the very array."""
     tracer = active.current()
     regions = tracer.regions
+    if any(s.reshaped_with for s in (a, b)):  # as an array in the middle may be forgotten
+        for x, y in itertools.product(may_share(a), may_share(b)):
+            x.reshaped_with.append(weakref.ref(y))
+            y.reshaped_with.append(weakref.ref(x))
     for x, y in ((a, b), (b, a)):
-        x.maybe_shared.append(y)
+        x.chosen_with.append(y)
         if not is_chosen:
-            tracer.choices.unclear.add(id(x))
+            tracer.choices.unclear.add(x.serial)
         if regions:
             regions[-1].marked.append((x, y))
 
@@ -244,7 +260,7 @@ class _ReadOnly(Storage):
         self.is_new = is_new
         #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now
         self.sealed = sealed
-        self.maybe_shared = []
+        self.chosen_with, self.reshaped_with = [], []
         self.written = False
         self.serial, self.owner = base.serial, None
 

@@ -1,11 +1,13 @@
 """Strides of traced arrays, if known: they decide whether a reshape is a view or a copy.
 
-Strides are counted in elements; ``None`` means unknown.
+Strides are counted in elements; ``None`` means unknown. A field of a structured array may have strides of a fraction of an element.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from tnp.core import prims, sizes, symbols
@@ -13,14 +15,24 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import BoundSymbol
 
 __all__ = [
-    "ROW_MAJOR", "Later", "Strides", "follow", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides", "row_major", "same_layout",
-    "settled", "views_any_layout",
+    "ROW_MAJOR", "Later", "Strides", "follow", "in_bytes", "in_elements", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides",
+    "row_major", "same_layout", "settled", "views_any_layout",
 ]  # fmt: skip
 
 Strides = tuple[int, ...] | None
 
 #: the strides of whatever shape an array has, C-contiguous: computed lazily
 ROW_MAJOR: Any = "C"
+
+
+def in_elements(stride: int, itemsize: int) -> Any:
+    """A stride of so many bytes: an int, or else a fraction."""
+    return Fraction(stride, itemsize) if stride % itemsize else stride // itemsize
+
+
+def in_bytes(stride: Any, itemsize: int) -> int:
+    """The bytes of a known stride."""
+    return int((stride if type(stride) is Fraction else operator.index(symbols.number_of(stride))) * itemsize)
 
 
 class Later:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -42,21 +43,9 @@ class Storage:
     """
 
     __slots__ = (
-        "has_detached_view",
-        "has_list",
-        "listed",
-        "lost",
-        "maybe_shared",
-        "origin",
-        "owner",
-        "serial",
-        "source",
-        "unowned",
-        "value",
-        "version",
-        "writable",
-        "written",
-    )
+        "__weakref__", "chosen_with", "has_detached_view", "has_list", "listed", "lost", "origin", "owner", "reshaped_with", "serial",
+        "source", "unowned", "value", "version", "writable", "written",
+    )  # fmt: skip
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
         self.value = value
@@ -65,7 +54,10 @@ class Storage:
         #: counts the values that it has had; never goes back
         self.version = 0
         self.written = False
-        self.maybe_shared: list[Storage] = []
+        #: of ``maybe_shared``, those that branches, loops and lists leave so
+        self.chosen_with: list[Storage] = []
+        #: Of ``maybe_shared``, those that reshapes leave so. Memory that the program no longer holds is none of them.
+        self.reshaped_with: list[weakref.ref[Storage]] = []
         #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
         self.lost = False
         self.source: Any = None
@@ -112,6 +104,11 @@ class Storage:
         """Says what the memory holds; arrays that look at it find out when they are read."""
         self.value = value
         self.version += 1
+
+    @property
+    def maybe_shared(self) -> list[Storage]:
+        """Storages that may be the same memory."""
+        return [*self.chosen_with, *(s for found in self.reshaped_with if (s := found()) is not None)]
 
     @property
     def dirty(self) -> bool:

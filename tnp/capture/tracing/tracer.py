@@ -45,7 +45,6 @@ from tnp.capture.tracing.predicates import (
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import (
-    Storage,
     TracedArray,
     TracedNumber,
     TracedObject,
@@ -152,7 +151,7 @@ class Tracer:
         #: the arrays that branches chose
         self.choices = Choices()
         #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs
-        self.reshaped: list[tuple[Storage, Storage]] = []
+        self.reshaped: list[tuple[int, int]] = []
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
         #: in how many loops it is that Python runs

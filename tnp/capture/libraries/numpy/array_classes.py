@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tnp.capture.objects.array_classes import (
     elements,
     has_own,
     is_array_of_class,
+    made_of,
 )
 from tnp.capture.objects.twins import class_of
 from tnp.core.errors import NeedsEager
@@ -59,6 +61,8 @@ def called(library: NumpyLibrary, tracer: Tracer, function: Any, args: tuple[Any
         return dot(*args)
     if function is np.asanyarray and is_array_of_class(args[0]):
         return _as_any(*args, **kwargs)
+    if function is np.unique and is_array_of_class(args[0]) and len(args) == 1 and kwargs.keys() <= {"equal_nan"}:
+        return _unique(tracer, *args, **kwargs)
     method = _REDUCTIONS.get(function)
     if method is not None and is_array_of_class(args[0]) and not has_own(args[0], method):
         return getattr(ArrayOfClass, method)(*args, **kwargs)
@@ -69,6 +73,23 @@ def _as_any(x: Any, dtype: Any = None, order: Any = None) -> Any:
     if order is not None:
         raise NeedsEager(f"it asks for the layout of a {class_of(x).__name__}")
     return x if dtype is None or elements(x).dtype == np.dtype(dtype) else x.astype(dtype)
+
+
+def _unique(tracer: Tracer, x: Any, **kwargs: Any) -> Any:
+    """``np.unique(x)``, of the class of ``x`` again. NumPy makes it by ``__array_wrap__`` where it has a table for the dtype, and by more
+    methods elsewhere."""
+    found: Callable[..., Any] | None = getattr(np.lib._arraysetops_impl, "_unique_hash", None)
+    has_table = found is not None and found(np.zeros(1, elements(x).dtype), **kwargs) is not NotImplemented
+    if any(has_own(x, name) for name in ("flatten", "sort", "__array_wrap__", *(() if has_table else _OWN_OF_SORTING))):
+        raise NeedsEager(f"it gives unique a {class_of(x).__name__}, which has methods of its own")
+    flat = made_of(class_of(x), elements(x).flatten(), x)
+    if hasattr(flat, "_mask"):  # as masked arrays have
+        raise NeedsEager(f"it gives unique a {class_of(x).__name__}, which has a mask")
+    return made_of(class_of(x), tracer.numpy_function(np.unique, (elements(flat),), kwargs), flat)
+
+
+#: methods that NumPy calls where it finds equal elements by sorting
+_OWN_OF_SORTING = ("__array_finalize__", "__getitem__", "__ne__")
 
 
 def operated(tracer: Tracer, method: str, dunder: str, args: tuple[Any, ...]) -> Any:

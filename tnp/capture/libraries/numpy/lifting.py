@@ -11,7 +11,7 @@ from tnp.capture.guards.prologue import ArrayKind, Source
 from tnp.capture.guards.varying_values import is_of_call
 from tnp.capture.objects.row_list import NumberList, RowList, rows_of
 from tnp.capture.objects.uneven_lists import UnevenList, differ_in_length
-from tnp.capture.tracing.strides import ROW_MAJOR, Strides
+from tnp.capture.tracing.strides import ROW_MAJOR, Strides, in_elements
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
@@ -56,8 +56,7 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
     HOST_ARRAYS.of(inputs.trace).add(proxy.name)
     strides: Strides = ROW_MAJOR
     if not value.flags.c_contiguous:
-        whole = not any(s % value.itemsize for s in value.strides)
-        strides = tuple(s // value.itemsize for s in value.strides) if whole else None
+        strides = tuple(in_elements(s, value.itemsize) for s in value.strides)
     return inputs.add_array(
         value, source, proxy, strides, value, source.expression,
         is_row_major=value.flags.c_contiguous, writable=value.flags.writeable,

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.tracing.strides import in_bytes
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import NeedsEager
-from tnp.core.symbols import is_symbol, number_of
+from tnp.core.symbols import is_symbol
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.signal import strided_windows
 
@@ -24,7 +25,7 @@ def strides_of(a: TracedArray) -> tuple[int, ...]:
     lengths = tuple(operator.index(n) if is_symbol(n) else n for n in a.shape_)
     known = a.strides_
     if known is not None and all(type(n) is int and n > 1 for n in lengths):
-        return tuple(operator.index(number_of(s)) * a._element_type.itemsize for s in known)
+        return tuple(in_bytes(s, a._element_type.itemsize) for s in known)
     if a.storage.origin is not None and not a.path:
         inputs, name = active.current().inputs, a.storage.origin.name
         array, expression = inputs.memory_of(name)

@@ -26,8 +26,8 @@ __all__: list[str] = []
 BLOCK = 1024
 #: the place of the extreme of no more elements is found in one loop
 FEW = 16
-#: multiplications from which on a library's product is faster
-LARGE_PRODUCT = 64**3
+#: multiplications from which on a library's product of two matrices is faster, and from which on there is none without a library
+LIBRARY_PRODUCT, LARGE_PRODUCT = 16**3, 64**3
 #: rows of a matrix that are added to a row of a product at once
 ROWS = 4
 #: bytes from which on it does not matter how far elements are apart
@@ -303,11 +303,12 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     for one, other in zip((*stack, inner), b.shape[:-1]):
         require_equal(p, one, other, _mismatch)
     is_dot = rows.known == 1 and columns.known == 1
-    if not (is_dot or inner.known == 1) and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
-        if blas.multiplies(dtype) and not stack:
-            return blas.large_product(p, a, b, dtype)
-        if dtype.kind not in "biu" or stack:
-            raise Refused("large products of matrices in a stack, or without a library")
+    count = 0 if is_dot or inner.known == 1 else rows.high * inner.high * columns.high
+    has_vector = rows.known == 1 or columns.known == 1
+    if count >= (LARGE_PRODUCT if has_vector else LIBRARY_PRODUCT) and blas.multiplies(dtype) and not stack:
+        return blas.large_product(p, a, b, dtype)
+    if count >= LARGE_PRODUCT and (dtype.kind not in "biu" or stack):
+        raise Refused("large products of matrices in a stack, or without a library")
     if is_dot and not stack:
         value = _dot(p, a, b, (ZERO, ZERO), dtype)
         return Thunk([rows, columns], dtype, lambda p, at: value)

@@ -477,8 +477,9 @@ class Inputs:
 
     def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
-        if type(value) is Foreign:  # which says that it is an ndarray
-            refuse(value, "uses")
+        given: Any = value
+        if type(given) is Foreign:  # which says that it is an ndarray
+            refuse(given, "uses")
         name = self.prologue.constant(value, "array")
         if not is_compiled_array(value) or type(value) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")

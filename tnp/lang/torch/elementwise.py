@@ -437,7 +437,9 @@ def ldexp(input: Any, other: Any) -> TensorProxy:
 
 @torchsymbol("angle", tags=ELEMENTWISE)
 def angle(input: Any) -> TensorProxy:
-    """π for negative numbers, 0 for others, NaN for NaN."""
+    """The angle of complex numbers; of reals π for negative ones, 0 for others, NaN for NaN."""
+    if isinstance(input, TensorProxy) and input.dtype.kind == "c":
+        return clang.atan2(clang.imag(input), clang.real(input))
     (a,) = of_kinds(promote(input, floating=True), "f", "angle")
     return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
 

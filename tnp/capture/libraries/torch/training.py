@@ -13,6 +13,7 @@ from tnp.capture.libraries.torch import layouts
 from tnp.capture.libraries.torch.attributes import METHODS
 from tnp.capture.libraries.torch.checkpoints import CHECKPOINTS
 from tnp.capture.tracing.traced_values import TracedArray
+from tnp.core import sizes
 from tnp.lang.torch import activations
 from tnp.lang.torch.registry import symbol_of
 
@@ -114,6 +115,20 @@ def _dropout(rank: int | None = None) -> Any:
     return dropout
 
 
+#: images of more elements than this are interpolated by torch where a gradient is taken that adds elements up at computed positions
+_MOST_SCATTERED = 1 << 16
+
+
+def _interpolate(library: TorchLibrary, tracer: Tracer, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """``F.interpolate`` of a large image whose gradient torch computes faster; ``NotImplemented`` for others."""
+    corners = args[3] if len(args) > 3 else kwargs.get("align_corners")
+    if tracer.strict or not tracer.known(corners) or type(input) is not TracedArray or not sizes.is_known(input.shape_):
+        return NotImplemented
+    if sizes.product(input.shape_) <= _MOST_SCATTERED or not tracer.gradients.requires(input.__tnp_value__()):
+        return NotImplemented
+    return library.run_opaquely(tracer, F.interpolate, (input, *args), kwargs)
+
+
 #: functions, and how a call of each is traced: of the library, the tracer and the arguments
 TRAINING: dict[Any, Any] = {
     F.batch_norm: _batch_norm,
@@ -122,6 +137,7 @@ TRAINING: dict[Any, Any] = {
     F.dropout1d: _dropout(3),
     F.dropout2d: _dropout(4),
     F.dropout3d: _dropout(5),
+    F.interpolate: _interpolate,
     F.one_hot: _one_hot,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,

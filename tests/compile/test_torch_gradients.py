@@ -513,3 +513,103 @@ def test_results_that_are_views_may_be_changed_in_place(f):
         assert type(found[0]) is str and found[0] == found[1]
     else:
         torch.testing.assert_close(found[1], found[0])
+
+
+def of_two_views_of_one(x):
+    made = x.sigmoid() * 2
+    return made, made.t()
+
+
+def of_views_alone(x):
+    made = x.sigmoid() * 2
+    return made[:, 1:].cos_(), made[:, :2], made.view(-1)
+
+
+def of_parts_and_rows(x):
+    made = x.sigmoid() * 2
+    return made, *made.chunk(2, 1), made[0].expand(2, 4)
+
+
+def of_parts_alone(x):
+    return (x.sigmoid() * 2).chunk(2, 1)
+
+
+@pytest.mark.parametrize("f", [of_two_views_of_one, of_views_alone, of_parts_and_rows, of_parts_alone])
+@pytest.mark.parametrize("written", [0, 1])
+def test_views_of_one_tensor_may_be_changed_in_place(f, written):
+    jitted = tnp.jit(f, strict=True)
+    found = []
+    for g in (f, jitted, jitted):
+        x = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+        made = g(x)
+        try:
+            made[written].mul_(3)
+            sum((y * y).sum() for y in made).backward()
+        except RuntimeError as error:  # torch.chunk gives what nobody may change
+            found.append("modified inplace" in str(error))
+        else:
+            found.append(([y.detach() for y in made], x.grad))
+    assert type(found[0]) is tuple or found[0]
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0])
+
+
+def made_to_require(x):
+    loss = torch.zeros(1)
+    loss.requires_grad_()
+    return loss + x.sum(), loss.requires_grad, (loss * 2).requires_grad
+
+
+def of_a_factory(x):
+    loss = torch.tensor([1.0], requires_grad=True)
+    return (loss * x).sum(), loss.detach() + 1
+
+
+def returned_leaf(x):
+    return torch.zeros(2, requires_grad=True), x * 2
+
+
+def a_leaf_that_is_written(x):
+    loss = torch.zeros(1, requires_grad=True)
+    loss += x.sum()
+    return loss
+
+
+def a_leaf_that_was_read(x):
+    loss = torch.zeros(1)
+    before = loss * 2
+    loss.requires_grad_()
+    return before, before.requires_grad, loss + x.sum()
+
+
+def an_argument(x):
+    return x.requires_grad_() * 2
+
+
+LEAVES = [made_to_require, of_a_factory, returned_leaf, a_leaf_that_is_written, a_leaf_that_was_read, an_argument]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("f", LEAVES)
+@pytest.mark.parametrize("requires", [False, True])
+@pytest.mark.parametrize("on", [False, True])
+def test_tensors_that_the_program_makes_require_gradients(f, requires, on):
+    jitted, found = tnp.jit(f), []
+    for g in (f, jitted, jitted):
+        x = torch.linspace(-1, 1, 3).requires_grad_(requires)
+        with torch.set_grad_enabled(on):
+            try:
+                made = g(x)
+            except RuntimeError as error:
+                found.append(str(error))
+                continue
+            if on and leaves(made)[0].requires_grad:
+                leaves(made)[0].sum().backward()
+        found.append(([y.detach() for y in leaves(made)], flags(made), x.requires_grad, x.grad))
+    for other in found[1:]:
+        if type(found[0]) is str:
+            assert other == found[0]
+        else:
+            torch.testing.assert_close(other, found[0])
+    if requires and on and f in (made_to_require, of_a_factory, an_argument):
+        assert tnp.last_traces(jitted), tnp.explain(jitted)

@@ -57,7 +57,7 @@ class Partition:
         self.inputs = inputs
         self.outputs = outputs
         self.others = others
-        #: statements that make results which are views of arguments: ``finish`` runs them, in sight of autograd
+        #: statements that make results which are views of arguments, or of other results: ``finish`` runs them, in sight of autograd
         self.views = views_
         self.inner: list[TensorProxy] = []
         #: whose gradient rules are used, and what these made of the program: a walk of later finds it there
@@ -199,9 +199,15 @@ def partition(trace: Trace, requiring: set[str]) -> Partition | None:
     ]
     if not outputs:
         return None
-    views_ = _views_of_arguments(trace, requiring)
+    _check_leaves(trace, requiring, outputs)
+    views_ = _views_of(trace, requiring)
     seen = {p.name for b in views_ for p in b.flat_outputs}
     outputs = [p for p in outputs if p.name not in seen]
+    bases = _bases_of_several(trace, outputs, names)
+    if bases:
+        views_ += _views_of(trace, bases.keys())
+        seen |= {p.name for b in views_ for p in b.flat_outputs}
+        outputs = [*bases.values(), *(p for p in outputs if p.name not in seen and p.name not in bases)]
     if not outputs:
         raise NeedsEager("it returns nothing but views of arguments that require gradients")
     for b in trace.body:
@@ -211,11 +217,25 @@ def partition(trace: Trace, requiring: set[str]) -> Partition | None:
     inputs = [p for p in trace.args if isinstance(p, TensorProxy) and p.name in requiring]
     others = {p.name: p for p in unique.values() if p.name not in chosen}
     views_ = _needed(views_, [p for p in unique.values() if p.name in seen])
-    others.update((p.name, p) for b in views_ for p in b.flat_inputs if p.name not in seen)
+    others.update((p.name, p) for b in views_ for p in b.flat_inputs if p.name not in chosen)
     try:
         return Partition(trace, inputs, outputs, list(others.values()), views_)
     except GradientError as error:
         raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
+
+
+def _check_leaves(trace: Trace, requiring: set[str], outputs: Sequence[TensorProxy]) -> None:
+    """Raises :class:`NeedsEager` where an output requires a gradient only because the program has made a tensor that does."""
+    arguments = {p.name for p in trace.args}
+    leaves = requiring - arguments
+    if not leaves:
+        return
+    names = requiring & arguments
+    add_dependents(trace.body, names, DETACHED.of(trace))
+    if any(p.name not in names for p in outputs):
+        maker = next((b for b in trace.body if any(p.name in leaves for p in b.flat_outputs)), None)
+        where = None if maker is None else maker.location
+        raise NeedsEager("it returns what requires a gradient by a tensor that it has made", where)
 
 
 def _check_views(trace: Trace, names: set[str]) -> None:
@@ -235,10 +255,10 @@ def _check_views(trace: Trace, names: set[str]) -> None:
         raise NeedsEager("it returns a view of what requires a gradient that it made while gradients were off")
 
 
-def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:
-    """The statements that make views of arguments which require gradients. Autograd has to see them made, since it lets a caller write to
-    a view that it knows to be one."""
-    names, found = set(requiring), []
+def _views_of(trace: Trace, bases: Iterable[str]) -> list[BoundSymbol]:
+    """The statements that make views of the values called ``bases``, which require gradients. Autograd has to see them made, since it lets
+    a caller write to a view that it knows to be one."""
+    names, found = set(bases), []
     arguments = {p.name for p in trace.args}
     for b in trace.body:
         given, made = b.flat_inputs, b.flat_outputs
@@ -248,6 +268,29 @@ def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:
         if is_known and given and _is_view(b) and not any(p.name in DETACHED.of(trace) for p in made):
             names.update(p.name for p in made)
             found.append(b)
+    return found
+
+
+def _bases_of_several(trace: Trace, outputs: Sequence[TensorProxy], requiring: set[str]) -> dict[str, TensorProxy]:
+    """What the program makes that several of its ``outputs`` look at, by name: one is returned, and the others are views of it.
+
+    Views that one call makes together, such as those of ``torch.chunk``, stay results: autograd lets nobody write to them, either way.
+    """
+    roots = views.memory_roots(trace.body)
+    groups: dict[str, list[TensorProxy]] = {}
+    for p in outputs:
+        groups.setdefault(roots.get(p.name, p.name), []).append(p)
+    several = {name: group for name, group in groups.items() if len(group) > 1}
+    if not several:
+        return {}
+    made = {p.name: p for b in trace.body for p in b.flat_outputs if p.name in several}
+    found = {}
+    for name, base in made.items():
+        if not isinstance(base, TensorProxy) or base.lang.name != "torch" or name not in requiring:
+            continue
+        single = {p.name for b in _views_of(trace, [name]) if len(b.flat_outputs) == 1 for p in b.flat_outputs}
+        if any(p.name in single or p is base for p in several[name]):
+            found[name] = base
     return found
 
 

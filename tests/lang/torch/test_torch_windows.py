@@ -118,3 +118,65 @@ def shared_heads(q, k, v):
 
 def test_attention_in_which_heads_share_keys():
     _check(shared_heads, torch.randn(2, 6, 5, 4), torch.randn(2, 2, 5, 4), torch.randn(2, 2, 5, 4))
+
+
+def interpolations(rank):
+    """Keywords of ``F.interpolate`` for images of ``rank`` dimensions, of 6, 5 and 4 positions."""
+    linear = {1: "linear", 2: "bilinear", 3: "trilinear"}[rank]
+    for mode in ("nearest", "nearest-exact", "area", linear):
+        for size in ([12, 10, 8], [9, 5, 7], [3, 5, 2], [4, 7, 9], [1, 2, 1], [5, 1, 24]):
+            yield {"size": size[:rank], "mode": mode}
+        for factor in (2, 3, 0.5, 1.7, 1):
+            yield {"scale_factor": factor, "mode": mode}
+        yield {"scale_factor": 1.7, "mode": mode, "recompute_scale_factor": True}
+        yield {"size": 7, "mode": mode}
+    for size in ([12, 10, 8], [3, 9, 1], [6, 5, 4]):
+        yield {"size": size[:rank], "mode": linear, "align_corners": True}
+    yield {"scale_factor": (2, 1.5, 3)[:rank], "mode": linear, "align_corners": True}
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_images_of_another_size(rank, dtype):
+    x = torch.randn(2, 3, *(6, 5, 4)[:rank], dtype=dtype, requires_grad=True)
+    for keywords in interpolations(rank):
+        jitted = tnp.jit(lambda x: F.interpolate(x, **keywords), strict=True)
+        expected = F.interpolate(x, **keywords)
+        found = jitted(x)
+        torch.testing.assert_close(found, expected, msg=str(keywords))
+        seed = torch.randn_like(expected)
+        gradients = [torch.autograd.grad(y, x, seed)[0] for y in (found, expected)]
+        torch.testing.assert_close(*gradients, msg=str(keywords))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_images_that_torch_interpolates():
+    x = torch.rand(1, 2, 6, 5)
+    for keywords in ({"mode": "bicubic"}, {"mode": "bilinear", "antialias": True}):
+        jitted = tnp.jit(lambda x: F.interpolate(x, size=(4, 3), **keywords))
+        torch.testing.assert_close(jitted(x), F.interpolate(x, size=(4, 3), **keywords))
+    jitted = tnp.jit(lambda x: F.interpolate(x, scale_factor=2))
+    for y in (x.to(torch.float16), (x * 255).to(torch.uint8), x.contiguous(memory_format=torch.channels_last)):
+        found, expected = jitted(y), F.interpolate(y, scale_factor=2)
+        torch.testing.assert_close(found, expected)
+        assert found.stride() == expected.stride()
+    for keywords in (
+        {},
+        {"size": 3, "scale_factor": 2},
+        {"size": (1, 2, 3)},
+        {"mode": "linear", "size": 3},
+        {"size": 0},
+    ):
+        outcomes = []
+        for f in (F.interpolate, tnp.jit(lambda x: F.interpolate(x, **keywords))):
+            with pytest.raises((ValueError, RuntimeError, NotImplementedError)) as error:
+                f(x, **(keywords if f is F.interpolate else {}))
+            outcomes.append((error.type, str(error.value)))
+        assert outcomes[0] == outcomes[1]
+
+
+def test_gradients_of_large_images():
+    x = torch.randn(1, 8, 96, 100, requires_grad=True)
+    f = lambda x: F.interpolate(x, size=(50, 130), mode="bilinear", align_corners=True) * 2  # noqa: E731
+    gradients = [torch.autograd.grad(g(x).square().sum(), x)[0] for g in (tnp.jit(f), f)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)

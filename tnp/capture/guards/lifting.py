@@ -13,7 +13,7 @@ import reprlib
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -479,7 +479,7 @@ class Inputs:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
         kind: Any = type(value)
         if kind is Foreign:  # which says that it is an ndarray
-            refuse(cast("Any", value), "uses")
+            refuse(value, "uses")
         name = self.prologue.constant(value, "array")
         if not is_compiled_array(value) or kind is not np.ndarray:
             raise NeedsEager(f"it makes a {kind.__name__} of {value.dtype}")

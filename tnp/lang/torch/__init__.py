@@ -32,6 +32,7 @@ FAMILIES = (
     "fourier",
     "arranging",
     "pooling",
+    "interpolation",
     "recurrent",
     "counting",
     "backward",

@@ -16,7 +16,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
-from tnp.core.symbol import OpTags, Symbol
+from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import result_dtype
 from tnp.lang.torch.operands import (
     as_tensor,
@@ -26,7 +26,7 @@ from tnp.lang.torch.operands import (
     static_int,
     tensor_only,
 )
-from tnp.lang.torch.registry import torchsymbol
+from tnp.lang.torch.registry import language, torchsymbol
 
 __all__: list[str] = []
 
@@ -437,7 +437,12 @@ def ldexp(input: Any, other: Any) -> TensorProxy:
 
 @torchsymbol("angle", tags=ELEMENTWISE)
 def angle(input: Any) -> TensorProxy:
-    """π for negative numbers, 0 for others, NaN for NaN."""
+    """The angle of complex numbers; of reals π for negative ones, 0 for others, NaN for NaN."""
+    if isinstance(input, TensorProxy) and input.dtype.kind == "c":
+        x, y = prims.real(input), prims.imag(input)
+        is_zero = clang.logical_and(clang.eq(x, 0), clang.eq(y, 0))  # where torch's gradient is 0
+        x, y = (clang.where(is_zero, clang.copysign(clang.full_like(p, n), p), p) for p, n in ((x, 1), (y, 0)))
+        return clang.atan2(y, x)
     (a,) = of_kinds(promote(input, floating=True), "f", "angle")
     return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
 
@@ -479,3 +484,22 @@ for _operator, _symbol in (
     ("__rpow__", pow),
 ):
     _reflected(_operator, _symbol)
+
+
+def _composed(name: str, definition: Any) -> Symbol:
+    namespace = Namespace("ltorch.elementwise", "import tnp.lang.torch as ltorch")
+    return Symbol(name, definition, id=f"composed.{name}", language=language, namespace=namespace)
+
+
+def _as_reals(a: TensorProxy) -> TensorProxy:
+    """The real and imaginary parts as a new last dimension."""
+    return clang.stack([prims.real(a), prims.imag(a)], a.ndim)
+
+
+def _as_complex(a: TensorProxy) -> TensorProxy:
+    """The complex numbers whose parts are the two elements of the last dimension."""
+    parts = [clang.slice_dim(a, i, i + 1, dim=a.ndim - 1) for i in range(2)]
+    return prims.complex(*(clang.reshape(x, a.shape[:-1]) for x in parts))
+
+
+as_reals, as_complex = _composed("as_reals", _as_reals), _composed("as_complex", _as_complex)

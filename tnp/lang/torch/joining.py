@@ -10,7 +10,7 @@ import torch
 from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import dimension, integers, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import dimension, integers, known, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 from tnp.lang.torch.shape import sliced
 
@@ -252,3 +252,23 @@ def channel_shuffle(input: Any, groups: Any) -> TensorProxy:
     wide = clang.reshape(input, (n, g, c // g, *rest))
     order = [0, 2, 1, *range(3, wide.ndim)]
     return clang.reshape(prims.transpose(wide, order), input.shape)
+
+
+@torchsymbol(torch._C._nn.pad_sequence, name="nn.utils.rnn.pad_sequence")
+def pad_sequence(
+    sequences: Any, batch_first: Any = False, padding_value: Any = 0.0, padding_side: Any = "right"
+) -> TensorProxy:
+    """Tensors of several lengths side by side, filled up to the length of the longest."""
+    if not isinstance(sequences, (tuple, list)) or not sequences or known(padding_side) not in ("right", "left"):
+        raise NeedsOpaque("sequences that are no list")
+    tensor_only(*sequences)
+    first = sequences[0]
+    if any(x.ndim == 0 or x.shape[1:] != first.shape[1:] or x.dtype is not first.dtype for x in sequences):
+        raise NeedsOpaque("sequences that differ in more than their length")
+    length = max(x.shape[0] for x in sequences)
+    rows = []
+    for x in sequences:
+        missing = length - x.shape[0]
+        ends = (missing, 0, 0) if known(padding_side) == "left" else (0, missing, 0)
+        rows.append(prims.pad(x, padding_value, [ends, *[(0, 0, 0)] * (x.ndim - 1)]) if missing else x)
+    return clang.stack(rows, 0 if known(batch_first) else 1)

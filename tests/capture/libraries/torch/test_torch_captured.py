@@ -102,7 +102,7 @@ def test_masked_values_in_any_function():
 
 def strided(x):
     y = x * 2
-    seen, parts = y.as_strided((2, 2), (2, 1)), torch.view_as_real(torch.view_as_complex(y.view(3, 2)))
+    seen, parts = y.as_strided((2, 2), (2, 1)), torch.view_as_real(torch.view_as_complex((y * 1).view(3, 2)))
     y.add_(1)
     return seen + 1, seen, parts
 
@@ -222,3 +222,73 @@ def joined(x, y):
 def test_joining_with_tensors_of_no_elements():
     runs(joined, randn(0, grad=True), randn(2, 3, grad=True))
     runs(joined, randn(0, grad=True), randn(3, grad=True))
+
+
+def turned(q, angles):
+    """Rotary positions: pairs of features as complex numbers."""
+    pairs = torch.view_as_complex((q * 2).reshape(*q.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(1)
+
+
+def parts_and_what_they_are_of(q, angles):
+    pairs = torch.view_as_complex((q * 2).reshape(3, 2, 2))
+    return pairs, torch.view_as_real(pairs), torch.view_as_real(pairs)[..., 0] * 2
+
+
+def parts_that_are_written(q, angles):
+    pairs = torch.view_as_complex((q * 2).reshape(3, 2, 2))
+    torch.view_as_real(pairs)[..., 0].mul_(3)
+    return pairs * 1
+
+
+def parts_of_an_argument(q, angles):
+    pairs = torch.view_as_complex(q.reshape(3, 2, 2))
+    return pairs, torch.view_as_real(pairs) * 2
+
+
+def angles_of(q, angles):
+    return torch.angle(torch.complex(q, q.flip(0))), torch.complex(q, q.flip(0)).angle() + angles.repeat(1, 2)
+
+
+def padded(q, angles):
+    rows = [q, q[:1] * 2, q[:2]]
+    pad = torch.nn.utils.rnn.pad_sequence
+    return (
+        pad(rows),
+        pad(rows, batch_first=True, padding_value=2.0),
+        pad(rows, True, padding_side="left"),
+        pad(rows[1:2]),
+    )
+
+
+PARTS = [turned, parts_and_what_they_are_of, parts_that_are_written, parts_of_an_argument, angles_of, padded]
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize("f", PARTS)
+@pytest.mark.parametrize("requires", [False, True])
+def test_parts_of_complex_numbers_and_sequences_side_by_side(f, requires):
+    jitted, found = tnp.jit(f), []
+    for g in (f, jitted, jitted):
+        q = torch.linspace(-2, 2, 12).reshape(3, 4).requires_grad_(requires)
+        with torch.no_grad():
+            q[0, 0] = q[2, 0] = 0.0
+        made = g(q, torch.linspace(0, 3, 6).reshape(3, 2))
+        made = made if isinstance(made, tuple) else (made,)
+        if not requires and f in (parts_and_what_they_are_of, parts_of_an_argument):  # views are views
+            made[0].mul_(2)
+        outcome = [[y.detach() for y in made], [y.stride() for y in made], q.detach()]
+        if requires:
+            sum(torch.view_as_real(y).square().sum() if y.is_complex() else y.square().sum() for y in made).backward()
+            outcome.append(q.grad)
+        found.append(outcome)
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0])
+    if f in (turned, angles_of, padded):
+        assert "opaque" not in str(tnp.explain(jitted))
+
+
+def test_sequences_that_torch_refuses():
+    pad = tnp.jit(lambda rows: torch.nn.utils.rnn.pad_sequence(rows))
+    with pytest.raises(RuntimeError), pytest.warns(tnp.EagerFallbackWarning):
+        pad([torch.ones(2, 3), torch.ones(2, 4)])

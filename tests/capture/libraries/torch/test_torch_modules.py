@@ -542,3 +542,99 @@ def test_methods_that_context_managers_decorate():
         found.backward()
         expected.backward()
         _close((x.grad, mine.weight.grad), (y.grad, left.weight.grad))
+
+
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(
+            [torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 4)]
+        )
+        self.recurrent = torch.nn.LSTM(4, 4)
+
+
+class Chained(Layers):
+    def forward(self, x):
+        return torch.nn.Sequential(*self.layers)(x * 2) + 1
+
+
+class ChainedInChains(Layers):
+    def forward(self, x):
+        made = torch.nn.Sequential(torch.nn.Sequential(*self.layers[:2]), self.layers[2])
+        parts = [layer for layer in made if isinstance(layer, torch.nn.Sequential)]
+        return (
+            made(x),
+            len(made),
+            len(parts),
+            type(made) is torch.nn.Sequential,
+            made[1] is self.layers[2],
+            list(made.state_dict()),
+        )
+
+
+class ChainedAndChanged(Layers):
+    def forward(self, x):
+        made = torch.nn.Sequential(*self.layers)
+        made.register_forward_hook(lambda module, given, result: result * 2)
+        made.eval()
+        return made(x), self.layers[2].training
+
+
+class ChainThatIsKept(Layers):
+    def forward(self, x):
+        self.made = torch.nn.Sequential(*self.layers)
+        return self.made(x), self.made[0] is self.layers[0]
+
+
+class Moved(Layers):
+    def forward(self, x):
+        linear = self.layers[0].to(x.device)
+        return linear(self.layers[2].to(x.device, dtype=x.dtype).float()(x)).sin(), linear is self.layers[0]
+
+
+class MovedRecurrent(Layers):
+    def forward(self, x):
+        return self.recurrent.to(x.device)(x)[0].sin() * 2
+
+
+class Cast(Layers):
+    def forward(self, x):
+        return self.layers[0].to(torch.float64)(x.double()), self.layers[0].weight.dtype
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    "kind", [Chained, ChainedInChains, ChainedAndChanged, ChainThatIsKept, Moved, MovedRecurrent, Cast]
+)
+@pytest.mark.parametrize("training", [False, True])
+def test_modules_that_are_chained_or_moved_in_a_forward(kind, training):
+    torch.manual_seed(0)
+    model = kind().train(training)
+    mine = copy.deepcopy(model)
+    jitted = tnp.jit(mine)
+    for i in range(4):
+        x = torch.linspace(-1, 1, 12).reshape(3, 4) * (i + 1)
+        if i == 3:  # which a call moves back
+            model.layers[2].double(), mine.layers[2].double()
+        outcomes = []
+        for f in (model, jitted):
+            try:
+                result = f(x)
+            except RuntimeError as error:
+                outcomes.append(str(error))
+                continue
+            first, *rest = result if isinstance(result, tuple) else (result,)
+            f.zero_grad()
+            first.sum().backward()
+            gradients = [p.grad for p in f.parameters()]
+            outcomes.append((first.detach(), rest, gradients, f.state_dict()))
+        expected, found = outcomes
+        if type(expected) is str:
+            assert found == expected
+            continue
+        assert found[1] == expected[1]
+        torch.testing.assert_close(found[0], expected[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(found[2:], expected[2:], rtol=1e-4, atol=1e-4)
+        if i == 2 and kind in (Chained, ChainedInChains, ChainedAndChanged, Moved):
+            assert "it makes" not in str(tnp.explain(jitted)) and "it moves" not in str(tnp.explain(jitted))
+            assert tnp.last_traces(jitted)

@@ -126,6 +126,21 @@ def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
     return bool(tracer.gradients.requires(a.__tnp_value__()))
 
 
+def _require_grad(tracer: Tracer, a: TracedArray, requires_grad: Any = True) -> TracedArray:
+    """``a.requires_grad_()``, which does nothing to what requires a gradient."""
+    argument = _argument(tracer, a)
+    if argument is not None:
+        with torch._C.DisableTorchFunction():
+            is_so = argument[0].requires_grad
+        if is_so is not tracer.known(requires_grad):
+            raise NeedsEager("it calls Tensor.requires_grad_ of an argument")
+    elif tracer.known(requires_grad):
+        tracer.gradients.require(a)
+    elif _requires_grad(tracer, a):
+        raise NeedsEager("it calls Tensor.requires_grad_")
+    return a
+
+
 def _unless_required(name: str, value: Any) -> Callable[..., Any]:
     """An attribute that has ``value`` of what requires no gradient."""
 
@@ -250,13 +265,14 @@ METHODS: dict[str, Callable[..., Any]] = {
     "ndimension": lambda tracer, a: len(a.shape_),
     "nelement": _numel,
     "numel": _numel,
+    "requires_grad_": _require_grad,
     "size": _size,
     "stride": _stride,
     "tolist": _tolist,
     **{
         name: _refused(f"it calls Tensor.{name}")
         for name in (
-            "apply_", "backward", "data_ptr", "is_inference", "map_", "register_hook", "requires_grad_", "resize_", "retain_grad", "set_",
+            "apply_", "backward", "data_ptr", "is_inference", "map_", "register_hook", "resize_", "retain_grad", "set_",
             "share_memory_", "storage", "storage_offset", "untyped_storage", "detach_", "squeeze_", "t_", "transpose_",
             "unsqueeze_", "swapaxes_", "swapdims_", "resize_as_", "swap_", "pin_memory", "register_post_accumulate_grad_hook",
         )

@@ -38,8 +38,8 @@ def _set_grad_enabled(mode: bool) -> None:
 class Gradients:
     """Gradients in one trace.
 
-    ``roots`` are the names of the values that require gradients by themselves: arguments, and what a transform
-    differentiates with respect to.
+    ``roots`` are the names of the values that require gradients by themselves: arguments, what a transform
+    differentiates with respect to, and tensors that the program makes to be such (:meth:`require`).
     """
 
     def __init__(self, tracer: Tracer) -> None:
@@ -213,6 +213,22 @@ class Gradients:
             add_dependents(body, names, detached)
         return names
 
+    def require(self, a: TracedArray) -> None:
+        """Notes that ``a``, which the program has made, requires a gradient from now on.
+
+        Nobody reads that gradient: what depends on ``a`` has to depend on an argument that requires one, too, which is checked when the
+        program has been traced (:mod:`tnp.transforms.partition_fw_bw`).
+        """
+        self.sync()
+        value, storage = a.__tnp_value__(), a.storage
+        if self.requires(value):
+            return
+        is_used = any(p.name == value.name for b in self.tracer.trace.bound_symbols for p in b.flat_inputs)
+        is_own = storage.origin is None and not a.path and not is_used
+        if not (is_own and self.is_on and self.began_on and not self.tracer.regions and value.dtype.kind in "fc"):
+            raise NeedsEager("it makes a tensor require a gradient")
+        self.roots.add(value.name)
+
     def before_opaque_call(self, function: Any, args: Any, kwargs: Any) -> tuple[list[bool] | None, set[str]]:
         """Of an opaque call, which of its results depend on what requires a gradient (``None``: nothing does), and on which of those
         arguments none depends, by name."""
@@ -245,6 +261,8 @@ class Gradients:
             return
         if storage.origin is not None and storage.origin.name in self.roots:
             raise NeedsEager("it writes to an argument that requires a gradient")
+        if storage.value.name in self.roots:
+            raise NeedsEager("it writes to a tensor that it has made to require a gradient")
         if before and not after:
             raise NeedsEager("it overwrites all of a tensor that requires a gradient by what requires none")
         if not self.is_on:

@@ -25,7 +25,7 @@ from tnp.capture.libraries.torch.autocast import Casts
 from tnp.capture.libraries.torch.classes import asks_for_class
 from tnp.capture.libraries.torch.gradients import Gradients
 from tnp.capture.libraries.torch.lifting import CONSTANTS, guard_state, is_unwatched, lift
-from tnp.capture.libraries.torch.modules import forward_of
+from tnp.capture.libraries.torch.modules import chained, forward_of
 from tnp.capture.libraries.torch.opaque_calls import OpaqueCalls
 from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, has_drawn
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
@@ -174,6 +174,9 @@ class TorchLibrary(OpaqueCalls, Library):
                 return state_queries.call(tracer, function, args, kwargs)
             return self._call_helper(tracer, function, args, kwargs)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
+            if kwargs.get("requires_grad") and tracer.gradients.began_on:
+                made = self._call(tracer, function, args, {**kwargs, "requires_grad": False})
+                return METHODS["requires_grad_"](tracer, made, kwargs["requires_grad"])
             return self._call(tracer, function, args, kwargs)
 
     def _call_helper(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -360,6 +363,8 @@ class TorchLibrary(OpaqueCalls, Library):
             return cls(*tracer.known(args), **tracer.known_values(kwargs))
         if cls is torch.autograd.profiler.record_function:  # it labels what torch's profiler sees of eager code
             return nullcontext()
+        if cls is torch.nn.Sequential and not kwargs:
+            return chained(tracer, args)
         raise NeedsEager(f"it makes a {cls.__name__}")
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,14 +18,15 @@ from torch.nn.modules import transformer
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
-from tnp.capture.objects.shadows import real_object
+from tnp.capture.objects.shadows import is_stand_in, real_object
 from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
+    from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["forward_of", "lift_module"]
+__all__ = ["chained", "forward_of", "lift_module"]
 
 #: where a module keeps attributes that are no attributes of the object
 _PARTS = ("_parameters", "_buffers", "_modules")
@@ -52,6 +54,8 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
         methods = {**methods, "_weights_have_changed": lambda self: False}
     if kind.forward is torch.nn.TransformerEncoder.forward:
         methods = {**methods, "forward": _encoded}
+    moves = {name: move for name, move in _MOVES.items() if getattr(kind, name) is getattr(torch.nn.Module, name)}
+    methods = {**methods, **moves}
     by_library = not is_user_function(kind.forward)
     bases = (torch.nn.Module,)
     return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
@@ -68,6 +72,18 @@ def forward_of(module: torch.nn.Module) -> types.MethodType | None:
     if type(forward) is not types.FunctionType or torch._C._get_tracing_state() is not None:
         return None
     return types.MethodType(forward, module)
+
+
+def chained(tracer: Tracer, modules: tuple[Any, ...]) -> torch.nn.Sequential:
+    """``torch.nn.Sequential(*modules)`` that the program makes of modules that it was given, for its own use."""
+    inputs = tracer.inputs
+    if not all(type(m) is torch.nn.Sequential or (isinstance(m, torch.nn.Module) and is_stand_in(m)) for m in modules):
+        raise NeedsEager("it makes a Sequential of what is no module")
+    _check_no_global_hooks(inputs)
+    inputs.guard_class(torch.nn.Sequential)
+    made = torch.nn.Sequential(*modules)
+    inputs.made[id(made)] = made
+    return made
 
 
 def _refusal(kind: type) -> str | None:
@@ -100,14 +116,19 @@ def has_global_hooks() -> bool:
     )
 
 
+def _check_no_global_hooks(inputs: Inputs) -> None:
+    """Guards that no hooks are registered for all modules, and raises :class:`NeedsEager` if some are."""
+    _run_eagerly_if(
+        has_global_hooks(), inputs, f"{inputs.prologue.constant(has_global_hooks, 'has_global_hooks')}()",
+        "hooks are registered for all modules", "no hooks are registered for all modules",
+    )  # fmt: skip
+
+
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """``module(*args, **kwargs)``."""
     real, source, inputs = real_object(self)
-    prologue, e = inputs.prologue, source.expression
-    _run_eagerly_if(
-        has_global_hooks(), inputs, f"{prologue.constant(has_global_hooks, 'has_global_hooks')}()",
-        "hooks are registered for all modules", "no hooks are registered for all modules",
-    )  # fmt: skip
+    e = source.expression
+    _check_no_global_hooks(inputs)
     for name in _BACKWARD_HOOKS:
         there, absent = f"{source.description} has {name}", f"{source.description} has no {name}"
         _run_eagerly_if(bool(real.__dict__.get(name)), inputs, f"{e}.{name}", there, absent)
@@ -208,6 +229,54 @@ def _check_hooks(hooks: list[Any], owner: str) -> None:
             code = type(hook).__call__
         if not is_user_function(code) and not getattr(code, "__module__", "").startswith("torch.nn.utils."):
             raise NeedsEager(f"{owner} has a hook of a library's, {getattr(code, '__qualname__', code)}")
+
+
+# Moves
+
+
+def _is_at(module: torch.nn.Module, device: torch.device | None, dtype: torch.dtype | None) -> bool:
+    """Whether ``module.to(device, dtype)`` changes nothing."""
+    if any(type(m)._apply is not torch.nn.Module._apply or "_apply" in vars(m) for m in module.modules()):
+        return False
+    tensors = chain(module.parameters(), module.buffers())
+    return all(
+        (device is None or t.device == device)
+        and (dtype is None or t.dtype == dtype or not (t.is_floating_point() or t.is_complex()))
+        for t in tensors
+    )
+
+
+def _moved(self: Any, device: torch.device | None, dtype: torch.dtype | None) -> Any:
+    """A module that is where it shall be, which is guarded."""
+    real, source, inputs = real_object(self)
+    is_at, where = inputs.prologue.constant(_is_at, "is_at"), inputs.prologue.constant((device, dtype), "where")
+    there = f"{is_at}({source.expression}, *{where})"
+    what = ", ".join(str(x) for x in (device, dtype) if x is not None)
+    with torch._C.DisableTorchFunction():  # what is asked here is no part of the program
+        holds = _is_at(real, device, dtype)
+    _run_eagerly_if(
+        not holds, inputs, f"not {there}", f"it moves a module to {what}", f"{source.description} is at {what}"
+    )
+    return self
+
+
+def _to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """``module.to(…)``."""
+    tracer = active.current()
+    with torch._C.DisableTorchFunction():
+        device, dtype, _, memory_format = torch._C._nn._parse_to(*tracer.known(args), **tracer.known_values(kwargs))
+    if memory_format is not None:
+        raise NeedsEager("it lays the parameters of a module out in another way")
+    return _moved(self, device, dtype)
+
+
+#: methods that move a module, or cast it
+_MOVES: dict[str, Any] = {
+    "to": _to,
+    "cpu": lambda self: _moved(self, torch.device("cpu"), None),
+    "float": lambda self: _moved(self, None, torch.float32),
+    "double": lambda self: _moved(self, None, torch.float64),
+}
 
 
 def _run(function: Any, *args: Any, **kwargs: Any) -> Any:

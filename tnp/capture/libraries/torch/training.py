@@ -12,13 +12,17 @@ import torch.nn.functional as F
 from tnp.capture.libraries.torch import layouts
 from tnp.capture.libraries.torch.attributes import METHODS
 from tnp.capture.libraries.torch.checkpoints import CHECKPOINTS
+from tnp.capture.tracing.output_aliasing import mark_shared
+from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import TracedArray
-from tnp.lang.torch import activations
+from tnp.core import sizes
+from tnp.lang.torch import activations, elementwise
 from tnp.lang.torch.registry import symbol_of
 
 if TYPE_CHECKING:
     from tnp.capture.libraries.torch.library import TorchLibrary
     from tnp.capture.tracing.tracer import Tracer
+    from tnp.core.symbol import Symbol
 
 __all__ = ["TRAINING", "WRITTEN_OUT"]
 
@@ -114,6 +118,41 @@ def _dropout(rank: int | None = None) -> Any:
     return dropout
 
 
+def _parts_of_complex(function: Any, symbol: Symbol, kind: str) -> Any:
+    """``torch.view_as_real`` or ``view_as_complex``, a view of tensors of that kind of dtype.
+
+    Of what the program has made it is a copy that may be the same memory: either may not be written to, nor may both be results.
+    """
+
+    def viewed(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
+        is_made = type(input) is TracedArray and input.storage.origin is None and input.contiguous_
+        if not is_made or tracer.regions or input._element_type.kind != kind or input._element_type.bits < 32:
+            return library.run_opaquely(tracer, function, (input,), {})
+        if kind == "f" and (not input.shape_ or input.shape_[-1] != 2):
+            return library.run_opaquely(tracer, function, (input,), {})
+        made = tracer.call(symbol, (input,), {})
+        made._strides = ROW_MAJOR
+        mark_shared(made.storage, input.storage)
+        tracer.reshaped.append((made.storage.serial, input.storage.serial))
+        return made
+
+    return viewed
+
+
+#: images of more elements than this are interpolated by torch where a gradient is taken that adds elements up at computed positions
+_MOST_SCATTERED = 1 << 16
+
+
+def _interpolate(library: TorchLibrary, tracer: Tracer, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """``F.interpolate`` of a large image whose gradient torch computes faster; ``NotImplemented`` for others."""
+    corners = args[3] if len(args) > 3 else kwargs.get("align_corners")
+    if tracer.strict or not tracer.known(corners) or type(input) is not TracedArray or not sizes.is_known(input.shape_):
+        return NotImplemented
+    if sizes.product(input.shape_) <= _MOST_SCATTERED or not tracer.gradients.requires(input.__tnp_value__()):
+        return NotImplemented
+    return library.run_opaquely(tracer, F.interpolate, (input, *args), kwargs)
+
+
 #: functions, and how a call of each is traced: of the library, the tracer and the arguments
 TRAINING: dict[Any, Any] = {
     F.batch_norm: _batch_norm,
@@ -122,6 +161,9 @@ TRAINING: dict[Any, Any] = {
     F.dropout1d: _dropout(3),
     F.dropout2d: _dropout(4),
     F.dropout3d: _dropout(5),
+    F.interpolate: _interpolate,
+    torch.view_as_real: _parts_of_complex(torch.view_as_real, elementwise.as_reals, "c"),
+    torch.view_as_complex: _parts_of_complex(torch.view_as_complex, elementwise.as_complex, "f"),
     F.one_hot: _one_hot,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,

@@ -1,0 +1,126 @@
+"""Images of another size: ``torch.nn.functional.interpolate`` by nearest elements, linear interpolation and means.
+
+Each dimension is interpolated by itself. Of a whole number of results for each element, each is a fixed combination of
+the element and a neighbour, so that the gradient is one, too. Otherwise elements are taken by computed positions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch.operands import known, static_int
+from tnp.lang.torch.registry import symbol_of, torchsymbol
+
+__all__: list[str] = []
+
+#: the modes that are defined, and for how many dimensions linear interpolation has which name
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+_NEAREST = {"nearest": 0.0, "nearest-exact": 0.5}
+
+
+@torchsymbol(F.interpolate)
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: Any = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: Any = False,
+) -> TensorProxy:  # fmt: skip
+    """``[n, c, *spatial]`` at other numbers of positions."""
+    _check(input, mode, align_corners, antialias)
+    rank = input.ndim - 2
+    if _LINEAR.get(mode, rank) != rank or (size is None) == (scale_factor is None):
+        raise NeedsOpaque("an input of another rank")
+    before = input.shape[2:]
+    if scale_factor is None:
+        counts, steps = _each(size, rank, static_int), [None] * rank
+    else:
+        factors = _each(scale_factor, rank, lambda x: float(known(x)))
+        counts = [math.floor(float(n) * f) for n, f in zip(before, factors)]
+        steps = [None if known(recompute_scale_factor) else 1 / f for f in factors]
+    if any(n <= 0 for n in (*before, *counts)):
+        raise NeedsOpaque("an image of nothing")
+    if mode == "area":
+        return symbol_of(getattr(F, f"adaptive_avg_pool{rank}d"))(input, tuple(counts))  # type: ignore[misc]
+    a = input
+    for dim, (n, count, step) in enumerate(zip(before, counts, steps), 2):
+        step = n / count if step is None else step
+        if mode in _NEAREST:
+            a = _nearest(a, dim, count, step, _NEAREST[mode])
+        elif known(align_corners):
+            a = _linear(a, dim, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
+        elif count == n and step == 1:
+            continue
+        elif count % n == 0 and step * count == n:
+            a = _in_phases(a, dim, count // n)
+        else:
+            a = _linear(a, dim, count, step, 0.5)
+    return a
+
+
+def _check(input: Any, mode: Any, align_corners: Any, antialias: Any) -> None:
+    if not isinstance(input, TensorProxy) or input.dtype not in (dtypes.float32, dtypes.float64) or known(antialias):
+        raise NeedsOpaque("an image of other numbers")
+    if not 3 <= input.ndim <= 5 or 0 in input.shape:
+        raise NeedsOpaque("an input of another rank")
+    if mode not in (*_LINEAR, *_NEAREST, "area") or (mode not in _LINEAR and align_corners is not None):
+        raise NeedsOpaque("another mode")
+
+
+def _each(given: Any, rank: int, of: Any) -> list[Any]:
+    numbers = list(given) if isinstance(given, (tuple, list)) else [given] * rank
+    if len(numbers) != rank:
+        raise NeedsOpaque("sizes of another rank")
+    return [of(x) for x in numbers]
+
+
+def _nearest(a: TensorProxy, dim: int, count: int, step: float, shift: float) -> TensorProxy:
+    """The element at ``floor((i + shift) * step)`` for each i, which torch computes in float32."""
+    n = a.shape[dim]
+    found = (
+        ((torch.arange(count, dtype=torch.float32, device="cpu") + shift) * step)
+        .floor()
+        .to(torch.int64)
+        .clamp(max=n - 1)
+    )
+    places: list[int] = found.tolist()
+    if count % n == 0 and places == [i // (count // n) for i in range(count)]:
+        return a if count == n else clang.repeat_dim(a, count // n, dim)
+    if n % count == 0 and places == list(range(places[0], n, n // count)):
+        return clang.slice_dim(a, places[0], n, n // count, dim=dim)
+    at = clang.mul(clang.add(clang.arange(count, dtype=dtypes.float32), shift), step)
+    return prims.take(a, clang.minimum(clang.convert(at, dtypes.int64), n - 1), dim)
+
+
+def _in_phases(a: TensorProxy, dim: int, k: int) -> TensorProxy:
+    """Linear interpolation to ``k`` results for each element, with the corners of elements aligned."""
+    n = a.shape[dim]
+    first, last = clang.slice_dim(a, 0, 1, dim=dim), clang.slice_dim(a, n - 1, n, dim=dim)
+    before = prims.concatenate([first, clang.slice_dim(a, 0, n - 1, dim=dim)], dim) if n > 1 else a
+    after = prims.concatenate([clang.slice_dim(a, 1, n, dim=dim), last], dim) if n > 1 else a
+    phases = []
+    for r in range(k):
+        weight = abs(2 * r + 1 - k) / (2 * k)
+        other = before if 2 * r + 1 < k else after
+        found = clang.add(clang.mul(a, 1 - weight), clang.mul(other, weight)) if weight else a
+        phases.append(clang.expand_dims(found, (dim + 1,)))
+    shape = (*a.shape[:dim], n * k, *a.shape[dim + 1 :])
+    return clang.reshape(prims.concatenate(phases, dim + 1), shape)
+
+
+def _linear(a: TensorProxy, dim: int, count: int, step: float, shift: float) -> TensorProxy:
+    """Linear interpolation at ``(i + shift) * step - shift`` for each i."""
+    n = a.shape[dim]
+    at = clang.add(clang.arange(count, dtype=a.dtype), shift)
+    at = clang.maximum(clang.sub(clang.mul(at, step), shift), 0)
+    low = clang.minimum(clang.convert(at, dtypes.int64), n - 1)
+    high = clang.minimum(clang.add(low, 1), n - 1)
+    weight = clang.minimum(clang.sub(at, clang.convert(low, a.dtype)), 1)
+    weight = clang.reshape(weight, tuple(count if d == dim else 1 for d in range(a.ndim)))
+    return clang.add(
+        clang.mul(prims.take(a, low, dim), clang.sub(1, weight)), clang.mul(prims.take(a, high, dim), weight)
+    )

@@ -42,11 +42,13 @@ ONE_PROGRAM = {
     "quantile": lambda a: torch.quantile(a, 0.3),
     "scatter": lambda a: torch.zeros_like(a).scatter(1, a.argsort(1), a),
     "heads": _heads,
-}
-#: PyTorch asks for the sizes, or says more of them than a trace can hold
-PROGRAM_A_SIZE = {
     "interpolate": lambda a: F.interpolate(a, scale_factor=2.0),
-    "size": lambda a: F.interpolate(a, size=a.shape[-1] * 2, mode="linear"),
+}
+#: positions are computed of the sizes
+PROGRAM_A_SIZE = {
+    "interpolate lines": lambda a: F.interpolate(a.mT, scale_factor=2.0),
+    "size": lambda a: F.interpolate(a.mT, size=a.shape[1] * 2, mode="linear"),
+    "other size": lambda a: F.interpolate(a.mT, size=11, mode="linear", align_corners=True),
 }
 
 

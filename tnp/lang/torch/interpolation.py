@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.operands import known, static_int
@@ -35,7 +35,7 @@ def interpolate(
     rank = input.ndim - 2
     if _LINEAR.get(mode, rank) != rank or (size is None) == (scale_factor is None):
         raise NeedsOpaque("an input of another rank")
-    before = input.shape[2:]
+    before = sizes.concrete(input.shape[2:], "interpolate")
     if scale_factor is None:
         counts, steps = _each(size, rank, static_int), [None] * rank
     else:
@@ -50,15 +50,15 @@ def interpolate(
     for dim, (n, count, step) in enumerate(zip(before, counts, steps), 2):
         step = n / count if step is None else step
         if mode in _NEAREST:
-            a = _nearest(a, dim, count, step, _NEAREST[mode])
+            a = _nearest(a, dim, n, count, step, _NEAREST[mode])
         elif known(align_corners):
-            a = _linear(a, dim, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
+            a = _linear(a, dim, n, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
         elif count == n and step == 1:
             continue
         elif count % n == 0 and step * count == n:
-            a = _in_phases(a, dim, count // n)
+            a = _in_phases(a, dim, n, count // n)
         else:
-            a = _linear(a, dim, count, step, 0.5)
+            a = _linear(a, dim, n, count, step, 0.5)
     return a
 
 
@@ -78,9 +78,8 @@ def _each(given: Any, rank: int, of: Any) -> list[Any]:
     return [of(x) for x in numbers]
 
 
-def _nearest(a: TensorProxy, dim: int, count: int, step: float, shift: float) -> TensorProxy:
+def _nearest(a: TensorProxy, dim: int, n: int, count: int, step: float, shift: float) -> TensorProxy:
     """The element at ``floor((i + shift) * step)`` for each i, which torch computes in float32."""
-    n = a.shape[dim]
     found = (
         ((torch.arange(count, dtype=torch.float32, device="cpu") + shift) * step)
         .floor()
@@ -96,9 +95,8 @@ def _nearest(a: TensorProxy, dim: int, count: int, step: float, shift: float) ->
     return prims.take(a, clang.minimum(clang.convert(at, dtypes.int64), n - 1), dim)
 
 
-def _in_phases(a: TensorProxy, dim: int, k: int) -> TensorProxy:
+def _in_phases(a: TensorProxy, dim: int, n: int, k: int) -> TensorProxy:
     """Linear interpolation to ``k`` results for each element, with the corners of elements aligned."""
-    n = a.shape[dim]
     first, last = clang.slice_dim(a, 0, 1, dim=dim), clang.slice_dim(a, n - 1, n, dim=dim)
     before = prims.concatenate([first, clang.slice_dim(a, 0, n - 1, dim=dim)], dim) if n > 1 else a
     after = prims.concatenate([clang.slice_dim(a, 1, n, dim=dim), last], dim) if n > 1 else a
@@ -112,9 +110,8 @@ def _in_phases(a: TensorProxy, dim: int, k: int) -> TensorProxy:
     return clang.reshape(prims.concatenate(phases, dim + 1), shape)
 
 
-def _linear(a: TensorProxy, dim: int, count: int, step: float, shift: float) -> TensorProxy:
+def _linear(a: TensorProxy, dim: int, n: int, count: int, step: float, shift: float) -> TensorProxy:
     """Linear interpolation at ``(i + shift) * step - shift`` for each i."""
-    n = a.shape[dim]
     at = clang.add(clang.arange(count, dtype=a.dtype), shift)
     at = clang.maximum(clang.sub(clang.mul(at, step), shift), 0)
     low = clang.minimum(clang.convert(at, dtypes.int64), n - 1)

@@ -26,8 +26,9 @@ __all__: list[str] = []
 BLOCK = 1024
 #: the place of the extreme of no more elements is found in one loop
 FEW = 16
-#: multiplications from which on a library's product of two matrices is faster, and from which on there is none without a library
-LIBRARY_PRODUCT, LARGE_PRODUCT = 16**3, 64**3
+#: multiplications from which on a library's product of two matrices is faster, if these have so many rows and columns; and from which on
+#: any is, and there is none without a library
+LIBRARY_PRODUCT, THICK, LARGE_PRODUCT = 16**3, 16, 64**3
 #: rows of a matrix that are added to a row of a product at once
 ROWS = 4
 #: bytes from which on it does not matter how far elements are apart
@@ -304,8 +305,8 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         require_equal(p, one, other, _mismatch)
     is_dot = rows.known == 1 and columns.known == 1
     count = 0 if is_dot or inner.known == 1 else rows.high * inner.high * columns.high
-    has_vector = rows.known == 1 or columns.known == 1
-    if count >= (LARGE_PRODUCT if has_vector else LIBRARY_PRODUCT) and blas.multiplies(dtype) and not stack:
+    is_thick = min(rows.high, inner.high, columns.high) >= THICK
+    if count >= (LIBRARY_PRODUCT if is_thick else LARGE_PRODUCT) and blas.multiplies(dtype) and not stack:
         return blas.large_product(p, a, b, dtype)
     if count >= LARGE_PRODUCT and (dtype.kind not in "biu" or stack):
         raise Refused("large products of matrices in a stack, or without a library")

@@ -135,6 +135,7 @@ def test_products_of_vectors_of_any_length(dtype):
         ((8, 8), (8, 8), False),
         ((24, 24), (24, 24), True),
         ((60, 20), (20, 10), True),
+        ((900, 3), (3, 3), False),
         ((2, 24, 24), (2, 24, 24), False),
         ((70, 70), (70,), False),
     ],

@@ -28,7 +28,7 @@ BLOCK = 1024
 FEW = 16
 #: multiplications from which on a library's product of two matrices is faster, if these have so many rows and columns; and from which on
 #: any is, and there is none without a library
-LIBRARY_PRODUCT, THICK, LARGE_PRODUCT = 16**3, 16, 64**3
+LIBRARY_PRODUCT, THICK, LARGE_PRODUCT = 16**3, 8, 64**3
 #: rows of a matrix that are added to a row of a product at once
 ROWS = 4
 #: bytes from which on it does not matter how far elements are apart

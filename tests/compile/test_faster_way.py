@@ -87,31 +87,22 @@ def test_one_long_eager_call_tells_enough(clock):
     assert calls.count("eager") == 1 and not way.is_eager
 
 
-def test_one_call_that_waited_for_its_turn_decides_nothing(clock):
-    """The first eager call takes 5 ms, since the process was stopped meanwhile."""
+@pytest.mark.parametrize(
+    ("compiled", "eager", "longer", "first"),
+    [
+        pytest.param(1e-3, 2e-4, 5e-3, 1, id="the process was stopped meanwhile"),
+        pytest.param(1e-5, 5e-6, 2e-5, 2, id="caches and the interpreter did not know it yet"),
+    ],
+)
+def test_first_eager_calls_that_take_longer_decide_nothing(clock, compiled, eager, longer, first):
     calls = []
-    compiled, eagerly = ways(clock, 1e-3, 2e-4, calls)
+    compiled, eagerly = ways(clock, compiled, eager, calls)
 
-    def stopped_once(size):
-        clock.now += 5e-3 * ("eager" not in calls)
+    def slow_at_first(size):
+        clock.now += longer * (calls.count("eager") < first)
         return eagerly(size)
 
-    way = FasterWay(compiled, stopped_once, lambda: 0)
-    for _ in range(60):
-        way(1)
-    assert way.is_eager
-
-
-def test_the_first_short_eager_calls_decide_nothing(clock):
-    """Two of them take 20 us longer each, since caches and the interpreter do not know them yet."""
-    calls = []
-    compiled, eagerly = ways(clock, 1e-5, 5e-6, calls)
-
-    def cold_twice(size):
-        clock.now += 2e-5 * (calls.count("eager") < 2)
-        return eagerly(size)
-
-    way = FasterWay(compiled, cold_twice, lambda: 0)
+    way = FasterWay(compiled, slow_at_first, lambda: 0)
     for _ in range(60):
         way(1)
     assert way.is_eager

@@ -239,7 +239,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
             return self._compiled_call(form, values)
 
     def _compiled_call(self, form: CallSignature, values: tuple[Any, ...]) -> Any:
-        """A call that no program is valid for, and for which one is compiled."""
+        """Compiles a program for a call, since the guards of all others fail, and runs it."""
         with self.lock:
             for entry in self._entries:
                 if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:

@@ -163,8 +163,8 @@ class _Function(torch.autograd.Function):
 
 
 def _as_no_views(results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """``results``, of which those that are views of what the program has made, and of nothing that anybody else has, are no views to
-    autograd: it refuses to change those of a function's in place. They count changes together with what they are views of."""
+    """``results`` with views of temporaries detached from their bases: autograd refuses in-place changes of a function's views. A detached
+    tensor shares the version counter of its base. Views of inputs or of other results stay views."""
     bases = [id(_base_of(x)) for x in results]
     held = Counter((*bases, *(id(_base_of(x)) for x in inputs if isinstance(x, torch.Tensor))))
     return tuple(x.detach() if x._is_view() and held[base] == 1 else x for x, base in zip(results, bases))

@@ -8,6 +8,7 @@ from tests.eager_checks import outcome
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
+# Without a target, reshapes between operations are NumPy's, and there are no kernels to look at.
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 RNG = np.random.default_rng(0)
 

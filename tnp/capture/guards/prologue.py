@@ -128,7 +128,7 @@ def _bounds(a: np.ndarray[Any, Any] | Extent) -> Extent:
     return a if isinstance(a, Extent) else Extent(*np.lib.array_utils.byte_bounds(a))
 
 
-#: steps in which NumPy finds out whether two strided arrays share memory; it says that they may where these are too few
+#: NumPy's limit on the work of an exact overlap test; beyond it, strided arrays count as overlapping
 _LITTLE_WORK: Any = 100
 
 

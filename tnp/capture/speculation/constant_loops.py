@@ -1,4 +1,4 @@
-"""Loops that compute with constants alone: they run while tracing, so that what follows knows their values.
+"""Loops over constants run while tracing, so their results are constants, too.
 
 ``ns = [4]; for i in range(27): ns.append(int(4 * 1.2**i))`` makes a list of numbers that is the same at each call. As an operation of the
 trace it would be a list of unknown length, and loops over it could be neither written out nor compiled for its numbers.

@@ -167,7 +167,7 @@ def _maybe_view(result: TensorProxy, base: TracedArray) -> TracedArray:
 
 
 def _mark_reshaped(made: Storage, source: Storage) -> None:
-    """Says that new memory may be that of ``source``, for as long as the program holds both."""
+    """Notes that ``made`` and ``source`` may share memory while the program holds both."""
     while isinstance(source, _ReadOnly):
         source = source.base
     for other in may_share(source):

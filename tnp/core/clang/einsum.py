@@ -10,7 +10,17 @@ from tnp.core.clang.elementwise import mul
 from tnp.core.clang.shape import expand_dims, reshape, squeeze, transpose
 from tnp.core.proxies import TensorProxy
 
-__all__ = ["Label", "Pair", "Term", "default_output", "is_one", "matrix_product_of", "split_term", "widest_ellipsis"]
+__all__ = [
+    "Label",
+    "Pair",
+    "Term",
+    "default_output",
+    "is_one",
+    "is_spelled",
+    "matrix_product_of",
+    "split_term",
+    "widest_ellipsis",
+]
 
 #: of a dimension: a letter, or a negative number for one that an ellipsis stands for, counted from the right
 Label = str | int
@@ -19,6 +29,12 @@ Label = str | int
 def is_one(n: sizes.Dim) -> bool:
     """Whether a length is surely 1, and broadcasts."""
     return type(n) is int and n == 1
+
+
+def is_spelled(term: str) -> bool:
+    """Whether a term is letters, with at most one ellipsis."""
+    letters = term.replace("...", "", 1)
+    return letters == "" or (letters.isalpha() and letters.isascii())
 
 
 def split_term(term: str, rank: int | None, widest: int) -> tuple[tuple[Label, ...], int]:
@@ -106,7 +122,7 @@ class Pair:
 
     @classmethod
     def of(cls, a: Term, b: Term, kept: Sequence[Label]) -> Pair:
-        """What one term alone has and nobody keeps is summed first. The order of ``rows`` and ``columns`` is that of the terms."""
+        """Labels that one term alone has, and that are not kept, are summed first. ``rows`` and ``columns`` are in the order of their terms."""
         a = a.summed({*kept, *b.labels})
         b = b.summed({*kept, *a.labels})
         shared = [label for label in a.labels if label in b.labels]

@@ -68,8 +68,8 @@ class Remainder(Part):
 
 
 class Lookup(Atom):
-    """An element of an array of indices: that of ``node`` at ``at``, in bounds and from the end if it is negative. One that ``is_sure`` is
-    surely neither."""
+    """An element of an array of indices: that of ``node`` at ``at``. It counts from the end if it is negative. ``is_sure`` says that it is
+    neither negative nor out of bounds, so the code does not look."""
 
     __slots__ = ("at", "is_sure", "node")
 

@@ -187,7 +187,7 @@ def _repeats_rows(a: Node) -> bool:
 def _require_runs(
     lowering: Lowering, new: Sequence[Any], old: Sequence[Any], groups: Sequence[tuple[list[int], list[int]]]
 ) -> None:
-    """Makes the kernel refuse sizes of which runs do not hold as many elements. If all but one do, the last does."""
+    """Has the kernel refuse sizes for which the runs differ in their numbers of elements. If all but one agree, the last does, too."""
     pairs = [(math.prod(new[d] for d in left), math.prod(old[d] for d in right)) for left, right in groups]
     open_ones = [(n, m) for n, m in pairs if not (isinstance(n, int) and isinstance(m, int)) and not n == m]
     for pair in open_ones[1:]:

@@ -16,6 +16,7 @@ from tnp.core.clang.einsum import (
     Term,
     default_output,
     is_one,
+    is_spelled,
     matrix_product_of,
     split_term,
     widest_ellipsis,
@@ -310,8 +311,7 @@ def _from_sublists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _check_letters(term: str) -> None:
-    letters = term.replace("...", "", 1)
-    check(letters == "" or (letters.isalpha() and letters.isascii()), lambda: f"invalid subscript in {term!r}")
+    check(is_spelled(term), lambda: f"invalid subscript in {term!r}")
 
 
 def _labels(term: str, rank: int) -> tuple[Label, ...]:

@@ -16,6 +16,7 @@ from tnp.core.clang.einsum import (
     Term,
     default_output,
     is_one,
+    is_spelled,
     matrix_product_of,
     split_term,
     widest_ellipsis,
@@ -30,10 +31,9 @@ __all__ = ["einsum"]
 
 
 def _labels(term: str, rank: int | None, widest: int) -> tuple[Label, ...]:
-    letters = term.replace("...", "", 1)
     labels, missing = split_term(term, rank, widest)
     is_fit = missing >= 0 if "..." in term or rank is None else missing == 0
-    if not is_fit or not (letters == "" or (letters.isalpha() and letters.isascii())):
+    if not is_fit or not is_spelled(term):
         raise NeedsOpaque("subscripts that do not fit")
     return labels
 

@@ -45,7 +45,10 @@ def interpolate(
     if any(n <= 0 for n in (*before, *counts)):
         raise NeedsOpaque("an image of nothing")
     if mode == "area":
-        return symbol_of(getattr(F, f"adaptive_avg_pool{rank}d"))(input, tuple(counts))  # type: ignore[misc]
+        pool = symbol_of(getattr(F, f"adaptive_avg_pool{rank}d"))
+        assert pool is not None
+        means: TensorProxy = pool(input, tuple(counts))
+        return means
     a = input
     for dim, (n, count, step) in enumerate(zip(before, counts, steps), 2):
         step = n / count if step is None else step

@@ -127,7 +127,7 @@ def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
 
 
 def _require_grad(tracer: Tracer, a: TracedArray, requires_grad: Any = True) -> TracedArray:
-    """``a.requires_grad_()``, which does nothing to what requires a gradient."""
+    """``a.requires_grad_()``. A tensor that requires a gradient already stays as it is."""
     argument = _argument(tracer, a)
     if argument is not None:
         with torch._C.DisableTorchFunction():

@@ -176,7 +176,7 @@ Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Co
 
 class Element(Atom):
     """The value of ``x``, an integer, as a position in a dimension of ``limit`` elements, from its end if it is negative. One out of
-    bounds is some position, and a :class:`Check` refuses the arguments. One that ``is_sure`` is surely neither."""
+    bounds is some position, and a :class:`Check` refuses the arguments. ``is_sure`` says that it is neither."""
 
     __slots__ = ("is_sure", "x")
 

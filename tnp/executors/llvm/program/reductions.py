@@ -26,8 +26,8 @@ __all__: list[str] = []
 BLOCK = 1024
 #: the place of the extreme of no more elements is found in one loop
 FEW = 16
-#: multiplications from which on a library's product of two matrices is faster, if these have so many rows and columns; and from which on
-#: any is, and there is none without a library
+#: A library multiplies two matrices faster from ``LIBRARY_PRODUCT`` multiplications on, if all dimensions are ``THICK``. Products of
+#: ``LARGE_PRODUCT`` multiplications are always left to it.
 LIBRARY_PRODUCT, THICK, LARGE_PRODUCT = 16**3, 8, 64**3
 #: rows of a matrix that are added to a row of a product at once
 ROWS = 4

@@ -133,6 +133,10 @@ class Interpreter:
                 axes = tuple(i for i, v in enumerate(nest.loops) if v in s.over)
                 reduce = function_of(_COMBINES[s.op]).reduce
                 value = reduce(value, axis=axes, dtype=value.dtype, keepdims=True)
+            if isinstance(s, nodes.Search):
+                axis = nest.loops.index(s.along)
+                assert np.all(np.diff(value.astype("i1"), axis=axis) <= 0), "what is searched is not sorted"
+                value = np.count_nonzero(value, axis=axis, keepdims=True)
             if isinstance(s, nodes.InPlace):
                 value = ROUTINES[s.op](value)
             if isinstance(s, nodes.Scan):

@@ -33,6 +33,32 @@ def test_special_values():
     assert_same(tnp.jit(both)(a, v.reshape(8, 9).T), both(a, v.reshape(8, 9).T))
 
 
+def test_what_is_looked_for_in_order_or_not():
+    """Searches go on from the one before, and by halves for blocks of points where the answer is not near."""
+
+    def f(a, v):
+        return np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.interp(v, a, a * a)
+
+    one, many = tnp.jit(f), tnp.jit(f, dynamic=True)
+    for n in (9, 40, 1000, 5000):
+        a = np.sort(RNG.integers(0, 2 * n, n)) / 3.0
+        ordered = np.sort(RNG.random(700) * (n + 2) - 1)
+        mixed = np.where(np.arange(700) % 150 < 100, ordered, RNG.random(700) * n)
+        for v in (ordered, ordered[::-1], mixed, np.repeat(a[3:5], 100), np.full(130, np.nan), a, a[::7], a[:1], a[:0]):
+            for jitted in (one, many):
+                assert_same(jitted(a, v), f(a, v), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 70), (2, 3, 130), (5, 1), (0, 4)])
+def test_arrays_of_values(shape):
+    a = np.sort(RNG.random(200))
+    v = RNG.random(shape) * 1.2 - 0.1
+    for f in (tnp.jit(both), tnp.jit(both, dynamic=True)):
+        for values in (v, v.T, v[..., ::-1] if shape else v):
+            assert_same(f(a, values), both(a, values))
+            assert_same(f(a[::-1][::-1], values), both(a, values))
+
+
 @pytest.mark.parametrize("wrong", ["not sorted", "a NaN"])
 def test_arrays_that_are_not_sorted_give_what_numpy_makes_of_them(wrong):
     a = np.sort(RNG.random(50))

@@ -35,6 +35,7 @@ __all__ = [
     "Refused",
     "Routine",
     "Scan",
+    "Search",
     "Update",
     "View",
     "first_version",
@@ -148,6 +149,13 @@ class Product(Reduction):
     ) -> None:
         super().__init__("product", shape, dtype, source, (len(source.shape) - 1,), position=position)
         self.in_panels = in_panels
+
+
+class Search(Reduction):
+    """How often ``source``, a bool, is true along its last dimension: from the first element on, and nowhere behind one that is false."""
+
+    def __init__(self, source: Node, *, position: int) -> None:
+        super().__init__("search", source.shape[:-1], dtypes.int64, source, (len(source.shape) - 1,), position=position)
 
 
 class Routine(Node):

@@ -68,16 +68,14 @@ class Remainder(Part):
 
 
 class Lookup(Atom):
-    """An element of an array of indices: that of ``node`` at ``at``. It counts from the end if it is negative. ``is_sure`` says that it is
-    neither negative nor out of bounds, so the code does not look."""
+    """An element of an array of indices: that of ``node`` at ``at``. It counts from the end if it is negative."""
 
-    __slots__ = ("at", "is_sure", "node")
+    __slots__ = ("at", "node")
 
-    def __init__(self, node: Any, at: tuple[Index, ...], limit: int, is_sure: bool = False) -> None:
+    def __init__(self, node: Any, at: tuple[Index, ...], limit: int) -> None:
         super().__init__(limit)
         self.node = node
         self.at = at
-        self.is_sure = is_sure
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Lookup and (self.node, self.at, self.limit) == (other.node, other.at, other.limit)

@@ -145,16 +145,15 @@ def _goes_through(update: Update, at: Indices, place: Indices) -> bool:
 # Positions that are values
 
 
-def lookup(indices: Node, at: Indices, length: int, *, is_sure: bool = False) -> Index:
-    """The element of an array of indices at ``at``, as a position along a dimension of that length; one that ``is_sure`` is in bounds, and
-    from the beginning."""
+def lookup(indices: Node, at: Indices, length: int) -> Index:
+    """The element of an array of indices at ``at``, as a position along a dimension of that length."""
     known = _known(indices, at)
     if known is not None and _fits(known, -length, length):
         if _fits(known, 0, length):
             return known
         if _fits(known, -length, 0):
             return known + length
-    return Index.of(Lookup(indices, at, length, is_sure)) if length > 1 else Index()
+    return Index.of(Lookup(indices, at, length)) if length > 1 else Index()
 
 
 def _known(indices: Node, at: Indices) -> Index | None:

@@ -427,9 +427,6 @@ class Body:
         if found is None:
             code, x = self.code, element.x
             found = scalars.convert(code, self.value(x), x.dtype, dtypes.int64)
-            if element.is_sure:
-                self.values[-1][element] = found
-                return found
             if x.dtype.kind == "i":
                 negative = code.op(f"icmp slt i64 {found}, 0")
                 length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")

@@ -32,6 +32,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Scatter,
+    Search,
     Statement,
     Store,
     statements_of,
@@ -217,14 +218,14 @@ class Renaming:
         if isinstance(atom, Var):
             return self._var(atom)
         if isinstance(atom, Element):
-            return Element(self._expression(atom.x), atom.limit, atom.is_sure)
+            return Element(self._expression(atom.x), atom.limit)
         assert isinstance(atom, Part)
         return atom.mapped(self._index)
 
     def _statement(self, s: Statement) -> Statement:
         value = self._expression(s.value)
         buffer, at = self._at(s.buffer, s.at)
-        loops: dict[str, Any] = {"along": self._var(s.along)} if isinstance(s, (Scan, Positions)) else {}
+        loops: dict[str, Any] = {"along": self._var(s.along)} if isinstance(s, (Scan, Positions, Search)) else {}
         if isinstance(s, (Reduce, Scatter, InPlace)):
             name = "over" if isinstance(s, Reduce) else "ordered" if isinstance(s, Scatter) else "inner"
             loops[name] = tuple(map(self._var, getattr(s, name)))

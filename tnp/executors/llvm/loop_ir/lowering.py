@@ -28,6 +28,7 @@ from tnp.executors.llvm.graph import (
     Refused,
     Routine,
     Scan,
+    Search,
     Update,
     View,
     lower,
@@ -440,7 +441,7 @@ class _Lowering:
         """Makes ``node`` a statement of a nest, if it can be one."""
         sizes = [domain[d] for d in dims]
         if (
-            isinstance(node, (Scan, Positions, Routine))
+            isinstance(node, (Scan, Positions, Search, Routine))
             or (isinstance(node, Update) and node.lookups)
             or any(isinstance(s, nodes.ORDERED) for s in nest.statements)
         ):
@@ -480,6 +481,8 @@ class _Lowering:
             return Store(self.stored[node], at, self._computed(node, at))
         place = tuple(i for d, i in enumerate(at) if d not in node.dims)
         over = tuple(v for v in loops if any(v in at[d].terms for d in node.dims))
+        if isinstance(node, Search):
+            return nodes.Search(self.stored[node], place, self._element(node.sources[0], at), *over)
         op = "sum" if isinstance(node, Product) else node.op
         return Reduce(self.stored[node], place, self._element(node.sources[0], at), op, over)
 
@@ -511,7 +514,7 @@ class _Lowering:
 
     def _atom(self, atom: Atom) -> Atom:
         if isinstance(atom, Lookup):
-            return Element(self._element(atom.node, atom.at), atom.limit, atom.is_sure)
+            return Element(self._element(atom.node, atom.at), atom.limit)
         return atom.mapped(self._looked_up) if isinstance(atom, Part) else atom
 
     def _operand(self, x: Any, at: Indices, dtype: Any) -> Expression:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir import ordered, strips
+from tnp.executors.llvm.loop_ir import ordered, searches, strips
 from tnp.executors.llvm.loop_ir.accumulators import accumulator
 from tnp.executors.llvm.loop_ir.collapsing import collapses
 from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
@@ -23,11 +23,13 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Scatter,
+    Search,
     Statement,
     Swept,
     cost_of,
     product,
     statements_of,
+    steps_of,
 )
 from tnp.executors.llvm.loop_ir.prefetch import next_rows
 from tnp.executors.llvm.routines import ROUTINES
@@ -291,6 +293,8 @@ class NestCode:
             return self._scatter(s)
         if isinstance(s, InPlace):
             return self._in_place(s)
+        if isinstance(s, Search):
+            return self._search(s)
         assert isinstance(s, Scan)
         loops, position = self.nest.loops, self.nest.loops.index(s.along)
         outer, inner = loops[:position], loops[position + 1 :]
@@ -311,6 +315,16 @@ class NestCode:
         with body.split(loops, split):
             ordered.scatter(body, s)
         return self._call(body, split[0].limit if split else 1, [v.limit for v in loops if v not in split])
+
+    def _search(self, s: Search) -> Call:
+        """Searches, in parallel over the outermost of the other loops."""
+        body = Body(self)
+        loops = [v for v in self.nest.loops if v is not s.along]
+        around, point = loops[:-1], loops[-1] if loops else None
+        with body.split(around, around[:1]):
+            begin, end = ("0", body.head.size(point.limit)) if around and point else ("%begin", "%end")
+            searches.search(body, s, point, begin, end)
+        return self._call(body, loops[0].limit if loops else 1, [steps_of(s), *(v.limit for v in loops[1:])])
 
     def _in_place(self, s: InPlace) -> Call:
         """Rows or matrices, in parallel over the outermost loop."""

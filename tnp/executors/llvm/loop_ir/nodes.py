@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from tnp.core import symbols
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Atom, Index, Part, Var, linear
@@ -48,6 +49,7 @@ __all__ = [
     "Rows",
     "Scan",
     "Scatter",
+    "Search",
     "Size",
     "Skewed",
     "Statement",
@@ -62,6 +64,7 @@ __all__ = [
     "parts_of",
     "product",
     "statements_of",
+    "steps_of",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -176,14 +179,13 @@ Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Co
 
 class Element(Atom):
     """The value of ``x``, an integer, as a position in a dimension of ``limit`` elements, from its end if it is negative. One out of
-    bounds is some position, and a :class:`Check` refuses the arguments. ``is_sure`` says that it is neither."""
+    bounds is some position, and a :class:`Check` refuses the arguments."""
 
-    __slots__ = ("is_sure", "x")
+    __slots__ = ("x",)
 
-    def __init__(self, x: Expression, limit: SizeOf, is_sure: bool = False) -> None:
+    def __init__(self, x: Expression, limit: SizeOf) -> None:
         super().__init__(limit)
         self.x = x
-        self.is_sure = is_sure
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Element) and self.x is other.x and self.limit == other.limit
@@ -238,6 +240,14 @@ class Positions(_Statement):
 
 
 @dataclass(frozen=True, eq=False)
+class Search(_Statement):
+    """``buffer[at]`` is at how many positions of the loop ``along`` ``value``, a bool, is true: from the first on, and at none behind one at
+    which it is false. So few of them are looked at. Alone in its nest."""
+
+    along: Var
+
+
+@dataclass(frozen=True, eq=False)
 class Scatter(_Statement):
     """``buffer[at] = value``, or with ``adds`` that added to what is there, where several points may have one place: the loops ``ordered``
     go in their order. Alone in its nest."""
@@ -255,14 +265,14 @@ class InPlace(_Statement):
     inner: tuple[Var, ...]
 
 
-Statement: TypeAlias = "Store | Reduce | Scan | Positions | Scatter | InPlace"
+Statement: TypeAlias = "Store | Reduce | Scan | Positions | Search | Scatter | InPlace"
 #: statements that run in the order of loops
-ORDERED = (Scan, Positions, Scatter, InPlace)
+ORDERED = (Scan, Positions, Search, Scatter, InPlace)
 
 
 def order_of(s: Statement) -> tuple[Var, ...]:
     """The loops that a statement goes through in their order."""
-    if isinstance(s, (Scan, Positions)):
+    if isinstance(s, (Scan, Positions, Search)):
         return (s.along,)
     return s.ordered if isinstance(s, Scatter) else s.inner if isinstance(s, InPlace) else ()
 
@@ -413,7 +423,15 @@ def _cost(entry: Nest | Rows | Skewed | Swept | Moments | Centered, times: int) 
     points = math.prod(v.limit for v in entry.loops) * times
     if isinstance(entry, Rows):
         return sum(_cost(nest, points) for nest in entry.nests)
+    for s in entry.statements:
+        if isinstance(s, Search):
+            points = points // max(s.along.limit, 1) * steps_of(s)
     return float(points * cost_of(entry.statements))
+
+
+def steps_of(s: Search) -> int:
+    """At how many positions a search looks, in the call that was traced: each waits for the one before it, which takes as long as some additions."""
+    return 2 * (symbols.value_of(symbols.number_of(s.along.limit)) or 1).bit_length()
 
 
 def cost_of(statements: Sequence[Statement]) -> int:

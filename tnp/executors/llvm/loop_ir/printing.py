@@ -26,6 +26,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Scatter,
+    Search,
     Size,
     Skewed,
     Statement,
@@ -148,6 +149,8 @@ class _Writer:
         place, value = f"{s.buffer.name}[{self._at(s.at)}]", self.texts[id(s.value)]
         if isinstance(s, Positions):
             return f"{s.buffer.name} = {s.along} where {value}"
+        if isinstance(s, Search):
+            return f"{place} = the first {s.along} without {value}"
         if isinstance(s, InPlace):
             return f"{place} = {s.op} {value}"
         if isinstance(s, Scan):

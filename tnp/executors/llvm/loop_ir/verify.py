@@ -50,6 +50,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Scan,
     Scatter,
+    Search,
     Size,
     Skewed,
     Statement,
@@ -196,10 +197,13 @@ class _Verifier:
                 f"{name} has no room behind its end, or more loops",
             )
             return
-        is_position = isinstance(s, Reduce) and s.op in POSITIONS_OF
+        is_position = isinstance(s, Search) or (isinstance(s, Reduce) and s.op in POSITIONS_OF)
         _check(is_position or s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
         _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
-        if isinstance(s, Reduce) and is_position:
+        if isinstance(s, Search):
+            fits = s.value.dtype is dtypes.bool8 and s.buffer.dtype is dtypes.int64
+            _check(fits and s.along in loops, f"{name} is no array of positions, or searched along no loop")
+        elif isinstance(s, Reduce) and is_position:
             fits = len(s.over) == 1 and s.buffer.dtype is dtypes.int64 and s.value.dtype.kind != "c"
             _check(fits, f"{name} is no array of positions")
         elif isinstance(s, Reduce):
@@ -223,7 +227,8 @@ class _Verifier:
         if s.buffer.role == "point":
             _check(isinstance(s, Store) and not s.at, f"{name} is one value")
             return
-        left = [v for v in loops if not (isinstance(s, Reduce) and v in s.over)]
+        gone = s.over if isinstance(s, Reduce) else (s.along,) if isinstance(s, Search) else ()
+        left = [v for v in loops if v not in gone]
         is_whole = True
         for i, n in zip(s.at, s.buffer.shape):
             self._index(i, loops)

@@ -204,9 +204,8 @@ class EagerCalls:
             return result
         if check.enabled():
             raise InternalError(f"the program of {self.called} raised {text_of(error)}, and eager does not") from error
-        self._settle(
-            form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
-        )
+        reason = NeedsEager(f"its program raised {text_of(error)}, and eager does not: {REPORT}")
+        self._settle(form, values, reason, InternalErrorWarning)
         return result
 
     def _one_that_catches(self, form: CallSignature) -> CacheEntry | None:
@@ -220,15 +219,28 @@ class EagerCalls:
         return self._checks_nans and isinstance(error, FloatingPointError)
 
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
-        """Runs a call eagerly whose opaque call did not match its dry run. Later calls of this kind run eagerly, too.
+        """Runs a call eagerly whose opaque call did not match its dry run. In later calls of this kind Python runs that call.
 
         Nothing has been written then: opaque calls after effects are unsupported.
         """
-        self._settle(form, values, str(failure))
+        reason = NeedsEager(failure.reason, failure.place)
+        reason.stack = (*self._inside(reason.stack), *user_stack())
+        self._settle(form, values, reason)
         return form.apply(self.__tnp_function__, values)
 
+    def _inside(self, stack: Sequence[UserLocation]) -> Sequence[UserLocation]:
+        """Of lines that were being executed, innermost first, those in the function."""
+        function = python_of(self.__tnp_function__)
+        code = getattr(function, "__code__", None)
+        own = [k for k, at in enumerate(stack) if code and (at.filename, at.name) == (code.co_filename, code.co_name)]
+        return stack[: own[-1] + 1] if own else ()
+
     def _settle(
-        self, form: CallSignature, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
+        self,
+        form: CallSignature,
+        values: tuple[Any, ...],
+        reason: NeedsEager,
+        warning: type[Warning] = EagerFallbackWarning,
     ) -> None:
         """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
         with self.lock:
@@ -236,7 +248,7 @@ class EagerCalls:
                 if entry.form is not form or entry.eager_reason is not None:
                     continue
                 if entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(form, entry.prologue, NeedsEager(reason), warning)
+                    made = self._eager_entry(form, entry.prologue, reason, warning)
                     self.replace(entry, made)
                     break
 

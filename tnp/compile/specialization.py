@@ -212,7 +212,7 @@ class CallGuards:
         try:
             value = guard.evaluate(self.values)
         except LateGuardFailed as failure:
-            raise NeedsEager(str(failure)) from None
+            raise NeedsEager(failure.reason, failure.place) from None
         except Exception as error:
             raise RaisedWhenAsked(error) from None
         if value is MISS:

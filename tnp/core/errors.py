@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +177,12 @@ class InternalErrorWarning(EagerFallbackWarning):
 
 
 class LateGuardFailed(Exception):
-    """An opaque call's results do not match its dry run: the call starts over eagerly. The message names the opaque call."""
+    """An opaque call's results do not match its dry run: the call starts over eagerly. The message names the opaque call; ``place`` is where it
+    stands."""
+
+    def __init__(self, reason: str, place: UserLocation | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.place = reason, place
 
 
 class NeedsEager(BaseException):
@@ -194,7 +200,7 @@ class NeedsEager(BaseException):
     def __init__(self, reason: str, location: UserLocation | None = None) -> None:
         self.reason = reason
         #: the lines of the program that were being executed, innermost first
-        self.stack = user_stack()
+        self.stack = location.stack if isinstance(location, StackLocation) else user_stack()
         self.location = location if location is not None else user_location()
         #: where it is about what the function returns: which of several results, or -1
         self.result: int | None = None
@@ -308,6 +314,16 @@ class UserLocation:
 
     def __hash__(self) -> int:
         return hash((self.filename, self.line))
+
+
+class StackLocation(UserLocation):
+    """A line of the user's program, and in ``stack`` all lines that were being executed, innermost first."""
+
+    __slots__ = ("stack",)
+
+    def __init__(self, stack: Sequence[UserLocation]) -> None:
+        super().__init__(stack[0].code, stack[0].offset)
+        self.stack = stack
 
 
 def shown_file(filename: str) -> str:

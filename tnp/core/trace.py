@@ -17,7 +17,7 @@ from typing import Any
 
 from tnp.core import metadata
 from tnp.core.context import current_trace, state
-from tnp.core.errors import NeedsEager, user_location
+from tnp.core.errors import NeedsEager, StackLocation, user_location, user_stack
 from tnp.core.metadata import Metadata
 from tnp.core.printing import compile_source, trace_source
 from tnp.core.proxies import NumberProxy, Proxy
@@ -174,7 +174,7 @@ class Trace:
         """Appends a bound symbol to the innermost open scope."""
         scope = self._scopes[-1]
         if scope is self._bodies[-1] and bsym.location is None:
-            bsym.location = user_location()
+            bsym.location = StackLocation(user_stack()) if OpTags.LATE_GUARD in bsym.sym.tags else user_location()
         scope.append(bsym)
         if type(bsym.output) is NumberProxy:
             self.number_definitions[bsym.output.name] = bsym

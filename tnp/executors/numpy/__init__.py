@@ -18,7 +18,7 @@ import numpy as np
 from tnp.core import prims, sizes, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
-from tnp.core.errors import LateGuardFailed
+from tnp.core.errors import LateGuardFailed, UserLocation
 from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
@@ -278,18 +278,20 @@ def _metadata(output: Any) -> Any:
     return None
 
 
-def checked(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
-    """``value``, if an opaque call returned what its dry run did, in memory of its own. Raises :class:`LateGuardFailed`."""
+def checked(name: str, place: UserLocation | None, expected: Any, value: Any, *arguments: Any) -> Any:
+    """``value``, if the opaque call at ``place`` returned what its dry run did, in memory of its own. Raises :class:`LateGuardFailed`."""
     if isinstance(expected, tuple):
         if isinstance(value, np.ndarray) and any(np.may_share_memory(value, a) for a in arguments):
-            raise LateGuardFailed(f"{name} returned a view of its argument, which depends on the argument's memory")
+            reason = f"{name} returned a view of its argument, which depends on the argument's memory"
+            raise LateGuardFailed(reason, place)
         if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
-            raise LateGuardFailed(f"{name} returned {value.dtype}{list(np.shape(value))}, which depends on values")
+            found = f"{value.dtype}{list(np.shape(value))}"
+            raise LateGuardFailed(f"{name} returned {found}, which depends on values", place)
     elif isinstance(expected, list):
         if len(value) != len(expected):
-            raise LateGuardFailed(f"{name} returned {len(value)} results, a number that depends on values")
+            raise LateGuardFailed(f"{name} returned {len(value)} results, a number that depends on values", place)
         for e, v in zip(expected, value):
-            checked(name, e, v, *arguments)
+            checked(name, place, e, v, *arguments)
     return value
 
 
@@ -303,7 +305,8 @@ def _opaque(sym: Symbol, name: str) -> Implementation | None:
             return text
         context["checked"] = checked
         arrays = dict.fromkeys(literal(p, context) for p in bsym.flat_inputs if isinstance(p, TensorProxy))
-        parts = [repr(bsym.sym.qualified_name), literal(_metadata(bsym.output), context), text, *arrays]
+        place = literal(bsym.location, context)
+        parts = [repr(bsym.sym.qualified_name), place, literal(_metadata(bsym.output), context), text, *arrays]
         return f"checked({', '.join(parts)})"
 
     return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None, _np_namespace(path)), checker=_on_cpu)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import intervals, sizes
-from tnp.core.errors import LateGuardFailed
+from tnp.core.errors import LateGuardFailed, UserLocation
 from tnp.core.printing import call_string, literal, targets
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol
@@ -100,15 +100,16 @@ def _has_shape(found: tuple[int, ...], expected: tuple[Any, ...], arguments: Seq
     )
 
 
-def own_memory(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
-    """``value``, which a function of SciPy's returned for ``arguments``, in memory of its own.
+def own_memory(name: str, place: UserLocation | None, expected: Any, value: Any, *arguments: Any) -> Any:
+    """``value``, which a function of SciPy's returned for ``arguments`` at ``place``, in memory of its own.
 
     Raises :class:`LateGuardFailed` if it is not what the program expects.
     """
     if isinstance(expected, tuple):
         shape, dtype = expected
         if value.dtype != dtype or (shape is not None and not _has_shape(value.shape, shape, arguments)):
-            raise LateGuardFailed(f"scipy.{name} returned {value.dtype}{list(value.shape)}, which depends on values")
+            found = f"{value.dtype}{list(value.shape)}"
+            raise LateGuardFailed(f"scipy.{name} returned {found}, which depends on values", place)
         if not isinstance(value, np.ndarray):
             return value
         # Most results own their memory: they can only be an argument itself.
@@ -119,8 +120,9 @@ def own_memory(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
         return value
     if isinstance(expected, list):
         if len(value) != len(expected):
-            raise LateGuardFailed(f"scipy.{name} returned {len(value)} results, a number that depends on values")
-        return [own_memory(name, e, v, *arguments) for e, v in zip(expected, value)]
+            reason = f"scipy.{name} returned {len(value)} results, a number that depends on values"
+            raise LateGuardFailed(reason, place)
+        return [own_memory(name, place, e, v, *arguments) for e, v in zip(expected, value)]
     return value if expected is None else expected(value)
 
 
@@ -131,6 +133,7 @@ def print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         context["own_memory"] = own_memory
         arrays = {literal(p, context): p for p in bsym.flat_inputs if isinstance(p, TensorProxy)}
         expected = _expected(bsym.output, list(arrays.values()))
-        parts = [repr(bsym.sym.name), literal(expected, context), text, *arrays]
+        place = literal(bsym.location, context)
+        parts = [repr(bsym.sym.name), place, literal(expected, context), text, *arrays]
         text = f"own_memory({', '.join(parts)})"
     return f"{targets(bsym.output)} = {text}" if bsym.flat_outputs else text

@@ -17,6 +17,8 @@ __all__ = ["ANSWERS"]
 
 def _dtype_or_number(x: Any) -> Any:
     """A traced value for promotion: an array's dtype, a number of that type."""
+    if type(x) is TracedEither:
+        x = x.settled()
     if type(x) is TracedArray:
         return x.dtype
     return x.proxy.python_type(1) if type(x) is TracedNumber else x

@@ -257,7 +257,7 @@ def joining(a, b):
 
 @program(lambda rng: call(rng.random(5), rng.integers(0, 9, 3), 2.5))
 def index_tricks(x, i, offset):
-    padded = np.r_[0, x[1:], offset, x[0], 1:3]
+    padded = np.r_[0, x[1:], offset, x[0], 1:3, (x[0],) * 2, (1, 2)]
     pairs = np.c_[x[:3], i, padded[:3] * 2]
     X, Y = np.mgrid[0:3, 0:2]
     X += len(x)

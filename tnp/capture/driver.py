@@ -27,6 +27,7 @@ from tnp.capture.rewrite.code_of_tree import is_part
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.hooks import Runtime
+from tnp.capture.tracing.library_errors import raise_if_of_library
 from tnp.capture.tracing.outer_names import assigned_names
 from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.traced_values import TracedArray
@@ -237,6 +238,7 @@ def _check_own(error: Exception, tracer: Tracer) -> None:
     seen a result of which only a dry run is known."""
     if tracer.must_run_eagerly is not None:
         raise tracer.must_run_eagerly from error
+    raise_if_of_library(error)
     if tracer.trace.catches:
         raise RaisedWhileTracing(f"it raises a {type(error).__name__}, unless it catches one before", error) from error
     guessed = next((b for b in tracer.trace.bound_symbols if b.has_tag_inside(OpTags.LATE_GUARD)), None)

@@ -42,6 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.tuples import with_items
 from tnp.runtime.arrays_of_classes import array_of_class
 from tnp.runtime.cells import array_of_objects, array_of_texts, view_of
 
@@ -217,8 +218,7 @@ def output_of(x: Any) -> Any:
     if type(x) is AttributeDict:
         return inputs.object_proxy(x.source, dict)
     if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        items = [output_of(y) for y in x]
-        return kind(*items) if hasattr(x, "_fields") else tuple(items)
+        return with_items(x, [output_of(y) for y in x])
     if is_shadow(x) and not is_copy(x):
         source, real_kind, _ = stored_attributes(x)
         return inputs.object_proxy(source, real_kind)

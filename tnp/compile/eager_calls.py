@@ -33,6 +33,7 @@ from tnp.core.errors import (
     LateGuardFailed,
     NeedsEager,
     RaisedWhenAsked,
+    StackLocation,
     TraceError,
     UserLocation,
     user_stack,
@@ -223,8 +224,9 @@ class EagerCalls:
 
         Nothing has been written then: opaque calls after effects are unsupported.
         """
-        reason = NeedsEager(failure.reason, failure.place)
-        reason.stack = (*self._inside(reason.stack), *user_stack())
+        reason, place = NeedsEager(failure.reason, failure.place), failure.place
+        stack = place.stack if isinstance(place, StackLocation) else () if place is None else (place,)
+        reason.stack = (*self._inside(stack), *user_stack())
         self._settle(form, values, reason)
         return form.apply(self.__tnp_function__, values)
 

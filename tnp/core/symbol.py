@@ -18,6 +18,7 @@ from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbols import is_symbol
+from tnp.core.tuples import with_items
 
 if TYPE_CHECKING:
     from tnp.core.trace_templates import Templates
@@ -517,7 +518,7 @@ def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
         items = [map_proxies(f, y) for y in x]
         if type(x) is not tuple and all(a is b for a, b in zip(items, x)):
             return x
-        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+        return with_items(x, items) if hasattr(x, "_fields") else tuple(items)
     if isinstance(x, list):
         return [map_proxies(f, y) for y in x]
     if isinstance(x, dict):

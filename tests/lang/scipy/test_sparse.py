@@ -188,3 +188,12 @@ def test_transpose_of_what_was_changed():
     expected = f(other, np.arange(5.0))
     with pytest.warns(tnp.EagerFallbackWarning):
         assert_same(tnp.jit(f)(a, np.arange(5.0)), expected)
+
+
+@pytest.mark.parametrize("order", [None, "C"])
+def test_dense_arrays(order):
+    def f(a, x):
+        return a.todense() * 2, a.toarray(order=order) @ x
+
+    a = made("csr_array")
+    assert_same(tnp.jit(f, strict=True)(a, X), f(a, X))

@@ -40,6 +40,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
+from tnp.core.tuples import with_items
 from tnp.core.views import Path
 
 if TYPE_CHECKING:
@@ -385,7 +386,7 @@ class Inputs:
         with self._forgotten_if_it_fails(value):
             made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if is_tuple:
-            made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+            made = with_items(value, made) if hasattr(value, "_fields") else tuple(made)
             self.scalars[fetched] = value, made
         self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
         return made

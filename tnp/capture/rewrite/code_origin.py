@@ -18,6 +18,7 @@ __all__ = [
     "is_library_class",
     "is_library_module",
     "is_numpys",
+    "is_of_array_library",
     "is_own_file",
     "is_user_function",
 ]
@@ -55,6 +56,12 @@ def is_own_file(filename: str) -> bool:
 def is_numpys(f: types.FunctionType) -> bool:
     """Whether a Python function is NumPy's own: it stays what it is, and so does what it reads of its module."""
     return str(f.__globals__.get("__name__")).partition(".")[0] == "numpy" and _is_library_file(f.__code__.co_filename)
+
+
+def is_of_array_library(frame: types.FrameType) -> bool:
+    """Whether a frame is of a library whose functions are called as they are, be it one in C that tells its lines."""
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return package in _NOT_FOLLOWED and package != "tnp"
 
 
 def is_user_function(f: Any) -> bool:

@@ -394,7 +394,7 @@ class Runtime(ControlFlow):
                 tracer.inputs.made[id(result)] = result
             return result
         except Exception as error:
-            raise_what_is_behind(error, f, args, refused)
+            raise_what_is_behind(error, f, (*args, *kwargs.values()), refused)
             raise
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -57,6 +57,7 @@ from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
+from tnp.core.tuples import with_items
 from tnp.core.views import VIEWS, Returns, Step
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ class Tracer:
         if isinstance(result, ObjectProxy):
             return TracedObject(result, example_of(result))
         if isinstance(result, (tuple, list)):
-            items = [self.handle(x, seen, start, returns, row_major) for x in result]
-            return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+            return with_items(result, [self.handle(x, seen, start, returns, row_major) for x in result])
         if isinstance(result, dict):
             return {k: self.handle(x, seen, start, returns, row_major) for k, x in result.items()}
         return result
@@ -563,7 +563,7 @@ class Tracer:
         if type(x) is TracedSize:
             return x.known()
         if isinstance(x, (tuple, list)) and is_traced(x):
-            return type(x)(self.known(y) for y in x)
+            return with_items(x, (self.known(y) for y in x))
         return x
 
     def known_values(self, keywords: dict[str, Any]) -> dict[str, Any]:

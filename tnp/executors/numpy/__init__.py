@@ -270,12 +270,12 @@ def _ufunc_method(sym: Symbol) -> Implementation:
 
 
 def _metadata(output: Any) -> Any:
-    """What a run-time value must look like: shape and dtype of arrays, nothing of other things."""
+    """What a run-time value must look like: shape and dtype of arrays, the type of numbers and of ``None``, nothing of other things."""
     if isinstance(output, TensorProxy):
         return output.shape, output.dtype.name
     if isinstance(output, (tuple, list)):
         return [_metadata(x) for x in output]
-    return None
+    return output.python_type if isinstance(output, NumberProxy) else type(None) if output is None else None
 
 
 def checked(name: str, place: UserLocation | None, expected: Any, value: Any, *arguments: Any) -> Any:
@@ -284,9 +284,14 @@ def checked(name: str, place: UserLocation | None, expected: Any, value: Any, *a
         if isinstance(value, np.ndarray) and any(np.may_share_memory(value, a) for a in arguments):
             reason = f"{name} returned a view of its argument, which depends on the argument's memory"
             raise LateGuardFailed(reason, place)
-        if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
-            found = f"{value.dtype}{list(np.shape(value))}"
+        if not isinstance(value, (np.ndarray, np.generic)):
+            raise LateGuardFailed(f"{name} returned a {type(value).__name__}, which depends on values", place)
+        if value.shape != expected[0] or value.dtype.name != expected[1]:
+            found = f"{value.dtype}{list(value.shape)}"
             raise LateGuardFailed(f"{name} returned {found}, which depends on values", place)
+    elif isinstance(expected, type):
+        if type(value) is not expected:
+            raise LateGuardFailed(f"{name} returned a {type(value).__name__}, which depends on values", place)
     elif isinstance(expected, list):
         if len(value) != len(expected):
             raise LateGuardFailed(f"{name} returned {len(value)} results, a number that depends on values", place)

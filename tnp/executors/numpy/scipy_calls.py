@@ -60,12 +60,14 @@ def _without_overwriting(function: Any) -> Any:
 
 
 def _expected(output: Any, arrays: Sequence[TensorProxy]) -> Any:
-    """What a result has to look like: of arrays the shape, where it is known, and the dtype; of numbers the type."""
+    """What a result has to look like: of arrays the shape, where it is known, and the dtype; of numbers and of ``None`` the type."""
     if isinstance(output, TensorProxy):
         return _expected_shape(output, arrays), np.dtype(output.dtype.name)
     if isinstance(output, NumberProxy):
         return output.python_type
-    return [_expected(x, arrays) for x in output] if isinstance(output, (tuple, list)) else None
+    if isinstance(output, (tuple, list)):
+        return [_expected(x, arrays) for x in output]
+    return type(None) if output is None else None
 
 
 def _expected_shape(output: TensorProxy, arrays: Sequence[TensorProxy]) -> Any:
@@ -107,6 +109,8 @@ def own_memory(name: str, place: UserLocation | None, expected: Any, value: Any,
     """
     if isinstance(expected, tuple):
         shape, dtype = expected
+        if not isinstance(value, (np.ndarray, np.generic)):
+            raise LateGuardFailed(f"scipy.{name} returned a {type(value).__name__}, which depends on values", place)
         if value.dtype != dtype or (shape is not None and not _has_shape(value.shape, shape, arguments)):
             found = f"{value.dtype}{list(value.shape)}"
             raise LateGuardFailed(f"scipy.{name} returned {found}, which depends on values", place)
@@ -123,7 +127,9 @@ def own_memory(name: str, place: UserLocation | None, expected: Any, value: Any,
             reason = f"scipy.{name} returned {len(value)} results, a number that depends on values"
             raise LateGuardFailed(reason, place)
         return [own_memory(name, place, e, v, *arguments) for e, v in zip(expected, value)]
-    return value if expected is None else expected(value)
+    if expected is type(None) and value is not None:
+        raise LateGuardFailed(f"scipy.{name} returned a {type(value).__name__}, which depends on values", place)
+    return value if expected in (None, type(None)) else expected(value)
 
 
 def print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:

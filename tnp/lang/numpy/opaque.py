@@ -15,6 +15,7 @@ from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.tuples import with_items
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.registry import called_opaquely, language
 from tnp.runtime.modules import loaded
@@ -78,8 +79,7 @@ def proxy_of(x: Any, name: str) -> Any:
     if type(x) in (bool, int, float, complex):
         return NumberProxy(None, type(x))
     if isinstance(x, (tuple, list)):
-        items = [proxy_of(y, name) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, [proxy_of(y, name) for y in x])
     if x is None:
         return None
     if isinstance(x, generators()):

@@ -23,6 +23,7 @@ from tnp.core.languages import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
+from tnp.core.tuples import with_items
 from tnp.core.views import VIEWS, Returns
 from tnp.runtime import locks
 
@@ -165,8 +166,7 @@ def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
             result.scalar = True
         return result
     if isinstance(result, (tuple, list)):
-        items = [_finished(x, inputs, returns) for x in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+        return with_items(result, [_finished(x, inputs, returns) for x in result])
     return result
 
 

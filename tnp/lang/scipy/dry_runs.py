@@ -14,6 +14,7 @@ import numpy as np
 from tnp.core import intervals, sizes, symbols
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import flat_proxies, map_proxies
+from tnp.core.tuples import with_items
 from tnp.lang.numpy.opaque import proxy_of
 
 __all__ = ["of_symbolic_sizes"]
@@ -168,6 +169,5 @@ def _with_sizes(x: Any, dims: Iterator[Any]) -> Any:
     if isinstance(x, TensorProxy):
         return TensorProxy(like=x, shape=tuple(next(dims) for _ in x.shape)) if x.ndim else x
     if isinstance(x, (tuple, list)):
-        items = [_with_sizes(y, dims) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, [_with_sizes(y, dims) for y in x])
     return x

@@ -27,6 +27,7 @@ from tnp.core import sizes
 from tnp.core.errors import NeedsEager, RaisedWhileTracing
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
+from tnp.core.tuples import with_items
 from tnp.core.views import Returns
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.opaque import proxy_of
@@ -327,8 +328,7 @@ def _emptied(x: Any) -> Any:
     if type(x) is np.ndarray:
         return np.broadcast_to(np.zeros((), x.dtype), x.shape)
     if isinstance(x, (tuple, list)):
-        items = [_emptied(y) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, [_emptied(y) for y in x])
     return x
 
 

@@ -197,8 +197,10 @@ _diagonal = own_call(
 )  # fmt: skip
 
 
-def dense(state: Any) -> TensorProxy:
+def dense(state: Any, order: Any = None, out: Any = None) -> TensorProxy:
     """The matrix with its zeros, in row-major order."""
+    if out is not None or pyval(order) not in (None, "C"):
+        raise NeedsEager("it makes a dense matrix in column-major order, or in memory that it has")
     format, shape, parts = matrix_of_state(state)
     made: TensorProxy = _dense(format, shape, *parts)
     return made
@@ -219,12 +221,12 @@ def _define(format: str) -> None:
     for f, methods in (
         (product, [f"{k}.{m}" for k in (array, matrix) for m in ("__matmul__", "dot")] + [f"{matrix}.__mul__"]),
         (product_from_left, [f"{array}.__rmatmul__", f"{matrix}.__rmatmul__", f"{matrix}.__rmul__"]),
-        (dense, [f"{array}.toarray", f"{matrix}.toarray"]),
+        (dense, [f"{array}.toarray", f"{array}.todense", f"{matrix}.toarray"]),
         (diagonal, [f"{array}.diagonal", f"{matrix}.diagonal"]),
     ):
 
-        def method(state: Any, *args: Any, f: Any = f) -> Any:
-            return f(state, *args)
+        def method(state: Any, *args: Any, f: Any = f, **kwargs: Any) -> Any:
+            return f(state, *args, **kwargs)
 
         method.__name__, method.__doc__ = f"{format}_{f.__name__}", f.__doc__
         scipymethod(" ".join(methods), read)(method)

@@ -21,6 +21,7 @@ from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.tuples import with_items
 from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import called_opaquely, language, public_name
 from tnp.lang.torch.symbolic_shapes import NotSymbolic, ShapeSymbols, has_symbols
@@ -226,8 +227,7 @@ def _proxies(
         strides[p.name] = tuple(x.stride() if shapes is None else map(shapes.extent, x.stride()))
         return p
     if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
-        items = [_proxies(y, name, memory, strides, shapes) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, [_proxies(y, name, memory, strides, shapes) for y in x])
     if x is None or type(x) in (bool, int, float, complex, str, torch.dtype, torch.device, torch.Size):
         return x
     if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):

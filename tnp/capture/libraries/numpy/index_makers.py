@@ -57,9 +57,9 @@ def _range(x: slice) -> Any:
     return call(np.arange, start, x.stop, 1 if x.step is None else x.step)
 
 
-def _is_traced_list(x: Any) -> bool:
-    """Whether NumPy makes an array of a list that has values of the program in it."""
-    return type(x) is list and is_traced(x)
+def _is_traced_sequence(x: Any) -> bool:
+    """Whether NumPy makes an array of a list or a tuple that has values of the program in it."""
+    return type(x) in (list, tuple) and is_traced(x)
 
 
 def _joined(owner: Any, key: Any) -> Any:
@@ -84,7 +84,7 @@ def _joined(owner: Any, key: Any) -> Any:
         else fresh(np.r_[x])
         if type(x) is slice
         else as_array(x)
-        if _is_traced_list(x)
+        if _is_traced_sequence(x)
         else x
         for x in given
     ]
@@ -92,7 +92,7 @@ def _joined(owner: Any, key: Any) -> Any:
     if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
         raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")
     kinds = [x.proxy.python_type(1) if type(x) is TracedNumber else getattr(x, "dtype", x) for x in parts]
-    dtype = np.result_type(*(np.asarray(k) if isinstance(k, list) else k for k in kinds))
+    dtype = np.result_type(*(np.asarray(k) if isinstance(k, (list, tuple)) else k for k in kinds))
     tracer = active.current()
     made = []
     for x in parts:

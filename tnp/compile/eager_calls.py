@@ -102,6 +102,13 @@ def recompile_limit() -> int:
     return environment.number("TNP_RECOMPILE_LIMIT")
 
 
+def _inside(function: Any, stack: Sequence[UserLocation]) -> Sequence[UserLocation]:
+    """Of lines that were being executed, innermost first, those in a function."""
+    code = getattr(function, "__code__", None)
+    own = [k for k, at in enumerate(stack) if code and (at.filename, at.name) == (code.co_filename, code.co_name)]
+    return stack[: own[-1] + 1] if own else ()
+
+
 class EagerCalls:
     """The part of a jitted function that knows which calls run eagerly."""
 
@@ -226,16 +233,9 @@ class EagerCalls:
         """
         reason, place = NeedsEager(failure.reason, failure.place), failure.place
         stack = place.stack if isinstance(place, StackLocation) else () if place is None else (place,)
-        reason.stack = (*self._inside(stack), *user_stack())
+        reason.stack = (*_inside(python_of(self.__tnp_function__), stack), *user_stack())
         self._settle(form, values, reason)
         return form.apply(self.__tnp_function__, values)
-
-    def _inside(self, stack: Sequence[UserLocation]) -> Sequence[UserLocation]:
-        """Of lines that were being executed, innermost first, those in the function."""
-        function = python_of(self.__tnp_function__)
-        code = getattr(function, "__code__", None)
-        own = [k for k, at in enumerate(stack) if code and (at.filename, at.name) == (code.co_filename, code.co_name)]
-        return stack[: own[-1] + 1] if own else ()
 
     def _settle(
         self,

@@ -206,6 +206,9 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise NeedsEager(f"it gives {_name(f)} a function of C's to call")
     if any(type(a) is types.MethodDescriptorType for a in args) and takes_functions(f) and is_traced(args):
         raise NeedsEager(f"it gives {_name(f)} a method of C's to call with traced values")
+    if type(f) is types.FunctionType and _is_of(f, "scipy") and any(map(_is_of_program, (*args, *kwargs.values()))):
+        # Traced, its calls would be written out one by one, and those that values decide on be asked for.
+        raise NeedsEager(f"it gives {_name(f)} a function to call")
     owner = getattr(f, "__self__", None)
     in_c = type(f) in (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)
     if (
@@ -230,6 +233,11 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         _is_pure_module(_module_of(f)) or _is_of_signature(f) or is_user_function(f) or _is_class_of_named_tuples(f)
     ):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
+
+
+def _is_of_program(x: Any) -> bool:
+    """Whether an argument is a function that is traced where it is called."""
+    return is_followed(getattr(x, "__func__", x)) or isinstance(x, np.ufunc)
 
 
 def _is_of_signature(f: Any) -> bool:

@@ -79,7 +79,7 @@ def test_errors_are_scipys(find):
         tnp.jit(nan)(1.0)
 
 
-@pytest.mark.filterwarnings("ignore:.* runs in parts: it gives brentq a function to call")
+@pytest.mark.filterwarnings("ignore:.* runs in parts")
 def test_reports_effects_and_errors_of_the_function():
     """A result with a report is SciPy's own; what the function appends is there, and what it raises is raised."""
 

@@ -72,6 +72,7 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     if x.storage.listed and not x.scalar:
         raise ReadsVarying(x.storage.listed)
     if x.storage in inputs.captured and not x.scalar:
+        inputs.check_result(x.storage)
         raise NeedsEager("it returns a view of an array that was not made by a function that tnp traces")
     if inputs.keeps_layout and len(value.shape) > 1 and x.strides_ is None:
         _keep_layout(value)
@@ -231,6 +232,7 @@ def output_of(x: Any) -> Any:
         return x
     is_own_kind = is_cell_array(x) or is_array_of_class(x)
     if (not is_own_kind and isinstance(x, np.ndarray)) or (library is not None and not isinstance(x, tuple)):
+        inputs.check_result(x)
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     name = inputs.shared.get(id(x))
     if id(x) in inputs.returned:

@@ -23,6 +23,7 @@ from tnp.capture.guards.fresh_functions import FreshFunctions
 from tnp.capture.guards.lifted_container import MAY_CHANGE, PLAIN_KEYS, LiftedContainer, same_keys
 from tnp.capture.guards.memory import ArrayInput, guard_memory
 from tnp.capture.guards.prologue import Extent, Prologue, Source, equality, identifier_of, written_number
+from tnp.capture.guards.varying_values import OwnsResult
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, lift_long_list
 from tnp.capture.objects.foreign import Foreign, refuse
@@ -122,6 +123,8 @@ class Inputs:
         self._arrays: dict[str, ArrayInput] = {}
         self._scalars: dict[str, Any] = {}
         self.captured: list[Storage] = []
+        #: by ``id``, the arrays that libraries have made of constants while tracing, and where
+        self.results: dict[int, tuple[Any, str]] = {}
 
     def name_of(self, source: Source) -> str:
         return self.trace.add_name(identifier_of(source.description))
@@ -502,6 +505,16 @@ class Inputs:
             self.captured.append(lifted.storage)
         return lifted
 
+    def check_result(self, x: Any) -> None:
+        """Raises :class:`OwnsResult` for an array that a library has made while tracing, a view of one, or the storage of that."""
+        if type(x) is Storage:
+            handles = (value for value, h, _ in self._by_identity.values() if type(h) is TracedArray and h.storage is x)
+            x = next(handles, None)
+        while isinstance(x, np.ndarray):
+            if id(x) in self.results:
+                raise OwnsResult(self.results[id(x)][1])
+            x = x.base
+
     def value_of(self, a: TracedArray) -> Any:
         """The very array that a handle stands for, if that is an input."""
         return next((value for value, handle, _ in self._by_identity.values() if handle is a), None)
@@ -531,8 +544,10 @@ class Inputs:
 
     def finish(self, used: set[str]) -> None:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
-        if any(s.dirty for s in self.captured):  # it may be one that each call makes anew
-            raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
+        for storage in self.captured:
+            if storage.dirty:  # it may be one that each call makes anew
+                self.check_result(storage)
+                raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
         self.functions.finish(self.same.values())
         self._guard_identities()
         guard_memory(self, self._arrays, used)

@@ -25,6 +25,7 @@ from tnp.core.symbols import LEAST
 __all__ = [
     "CountsItems",
     "KnowsIntegers",
+    "OwnsResult",
     "ReadsVarying",
     "TracesAgain",
     "VaryingValues",
@@ -157,6 +158,17 @@ class AssignsNumber(TracesAgain):
         return True
 
 
+class OwnsResult(TracesAgain):
+    """Raised where the program changes or returns an array that a library made of constants while tracing. In the next trace each call has an
+    array of its own."""
+
+    def teach(self, varying: VaryingValues) -> bool:
+        if self.description in varying.owned:
+            return False
+        varying.owned.add(self.description)
+        return True
+
+
 class VaryingValues:
     """The sizes and other values that calls of one kind were traced with, by their descriptions."""
 
@@ -182,6 +194,8 @@ class VaryingValues:
         #: whether lengths that the program computes are known while it is traced; whether the present trace has some that are not
         self.knows_lengths = False
         self.has_lengths = False
+        #: what libraries make of constants, and the program changes or returns, by where it is made
+        self.owned: set[str] = set()
         #: attributes that hold numbers and that the program assigns to
         self.assigned: set[str] = set()
         #: integers that decide a length in a loop, or together with symbols: they are known unless they vary

@@ -63,6 +63,7 @@ from tnp.capture.tracing.effects import arguments, call_effect, is_effect, resol
 from tnp.capture.tracing.frame_functions import global_item, of_frame
 from tnp.capture.tracing.generator_contexts import call_of_contextlib
 from tnp.capture.tracing.library_errors import raise_what_is_behind
+from tnp.capture.tracing.library_results import noted
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
 from tnp.capture.tracing.predicates import is_traced
@@ -392,7 +393,7 @@ class Runtime(ControlFlow):
             result = f(*args, **kwargs)
             if class_of(result) is f:
                 tracer.inputs.made[id(result)] = result
-            return result
+            return noted(result)
         except Exception as error:
             raise_what_is_behind(error, f, (*args, *kwargs.values()), refused)
             raise

@@ -1,0 +1,31 @@
+"""Arrays that functions of a library make of constants while tracing.
+
+They are constants of the program, so that what libraries compute of them is computed while tracing, too: ``b, a = butter(4, 0.2)``
+costs a call nothing. A program that changes one, or returns it, is traced again, with a copy of it for each call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import fresh
+from tnp.core.errors import user_location
+
+__all__ = ["noted"]
+
+
+def noted(result: Any) -> Any:
+    """What a function of a library returned for constants; each call's own if the program changes or returns it."""
+    arrays = [x for x in (result if type(result) in (tuple, list) else (result,)) if type(x) is np.ndarray]
+    if not arrays:
+        return result
+    inputs = active.current().inputs
+    place = f"what is made in {user_location()}"
+    if place in inputs.prologue.varying.owned:
+        return fresh(result)
+    for x in arrays:
+        inputs.results.setdefault(id(x), (x, place))
+    return result

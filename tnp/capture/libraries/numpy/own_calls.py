@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.errstate import set_errors
+from tnp.capture.libraries.numpy.initial_values import solution
 from tnp.capture.libraries.numpy.quadrature import integral
 from tnp.capture.libraries.numpy.root_finders import root_of
 from tnp.capture.libraries.numpy.window_functions import filtered
@@ -22,7 +23,7 @@ def called_here(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return set_errors(*args, **kwargs)
     if f in CACHES:
         return CACHES[f](*args, **kwargs)
-    for made in (root_of, integral, filtered):
+    for made in (root_of, integral, solution, filtered):
         found = made(f, args, kwargs)
         if found is not NotImplemented:
             return found

@@ -24,7 +24,7 @@ from tnp.core.prims.control_flow import START_OVER
 __all__ = ["arguments_of", "as_numbers", "found_by_loop", "is_number", "is_option", "may_loop", "single"]
 
 #: loops of this kind on one line, at most
-_MOST_ON_A_LINE = 4
+_MOST_ON_A_LINE = 8
 #: how many there are so far outside of loops and branches, by their lines
 _MET: Metadata[Counter[Any]] = Metadata(Counter, inherited=False)
 

@@ -121,3 +121,15 @@ def test_operators_of_classes_of_a_library():
     jitted = tnp.jit(f)
     for _ in range(3):
         assert_same(jitted(x), f(x), rtol=1e-9)
+
+
+def test_a_range_of_computed_length_is_an_array():
+    def f(image):
+        found, n = ndimage.label(image > 0.6)
+        return n, np.sort(ndimage.sum(image, found, range(1, n + 1)))[::-1][:3]
+
+    jitted = tnp.jit(f)
+    for _ in range(3):
+        image = RNG.random((20, 20))
+        assert_same(jitted(image), f(image), rtol=1e-9)
+    assert "runs eagerly" not in str(tnp.explain(jitted))

@@ -78,6 +78,9 @@ _PASSING_ON = frozenset(
         ("attribute_dicts.py", "__getitem__"),
         ("mappings.py", "item"),
         ("foreign.py", "method"),
+        ("context_variables.py", "_get"),
+        ("context_variables.py", "method"),
+        ("environment_variables.py", "item"),
     )
 )
 

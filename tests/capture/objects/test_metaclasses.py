@@ -100,7 +100,7 @@ class Growing(Layer):
         return self.kept
 
 
-class WithSlots(metaclass=ABCMeta):
+class WithSlots(metaclass=ABCMeta):  # noqa: B024 (it is what is tested)
     __slots__ = ("a",)
 
     def __init_subclass__(cls):

@@ -77,3 +77,49 @@ def test_members_are_compared_by_identity():
     jitted = tnp.jit(lambda x, value: x * 2)
     for _ in range(3):
         assert_same(jitted(X, Odd.ONE), X * 2)
+
+
+class Spoken(str, enum.Enum):  # noqa: UP042 (what most programs have)
+    """Members with a method that Python calls by itself."""
+
+    MEAN = "mean"
+    SUM = "sum"
+
+    def __str__(self):
+        return f"{OPENING}{self.value}"
+
+
+class Hidden(enum.Enum):
+    ONE = 1
+
+    @property
+    def value(self):
+        return len(OPENING)
+
+    def __str__(self):
+        return "one"
+
+
+OPENING = "by "
+
+
+def test_values_of_members_with_methods_of_their_own():
+    def reduced(x, how):
+        if how.value == Spoken.MEAN.value:
+            return x.mean()
+        return x.sum() if how.name == "SUM" and how is Spoken.SUM else x
+
+    jitted = tnp.jit(reduced, strict=True)
+    for how in (Spoken.MEAN, Spoken.SUM, Spoken.MEAN, Mode.DOUBLE, Spoken.SUM):
+        assert_same(jitted(X, how), reduced(X, how))
+    assert tnp.cache_info(jitted).misses == 3
+
+
+@pytest.mark.filterwarnings("ignore:.* runs :tnp.EagerFallbackWarning")
+def test_methods_of_members_are_pythons(monkeypatch):
+    spoken = tnp.jit(lambda x, how: x * len(str(how)))
+    hidden = tnp.jit(lambda x, how: x * how.value)
+    for opening in ("by ", "through "):
+        monkeypatch.setitem(globals(), "OPENING", opening)
+        assert_same(spoken(X, Spoken.SUM), X * len(f"{opening}sum"))
+        assert_same(hidden(X, Hidden.ONE), X * len(opening))

@@ -51,3 +51,31 @@ def test_what_a_decorator_refuses(args):
 
     expected, found = outcome(f, *args), outcome(tnp.jit(f), *args)
     assert type(found) is type(expected) and str(found) == str(expected)
+
+
+class Layer:
+    """A method whose arguments another function counts, as layers in chunks do."""
+
+    def __init__(self, shift):
+        self.shift = shift
+
+    def chunk(self, x, y):
+        return x * y + self.shift
+
+
+def in_chunks(f, *arguments):
+    if len(inspect.signature(f).parameters) != len(arguments):
+        raise ValueError(f"{len(arguments)} arguments")
+    return f(*arguments)
+
+
+def test_signatures_of_methods():
+    jitted = tnp.jit(lambda layer, x: in_chunks(layer.chunk, x, x), strict=True)
+    for shift in (1.0, 2.5):
+        layer, x = Layer(shift), np.arange(3.0)
+        assert_same(jitted(layer, x), in_chunks(layer.chunk, x, x))
+    Layer.chunk, chunk = (lambda self, x, y: x - y), Layer.chunk
+    try:
+        assert_same(jitted(layer, x), x - x)
+    finally:
+        Layer.chunk = chunk

@@ -291,7 +291,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     change_containers(inputs)
     for assigned in assigned_names(tracer):
         assigned.bind(output_of)
-    if tracer.may_lose_stores and acts_on_the_outside(trace, warnings=not trace.catches):
+    if tracer.may_lose_stores and acts_on_the_outside(trace, warnings=not trace.catches, draws=not trace.catches):
         raise LosesStores(
             "it assigns an attribute or an item, and then does what may raise after arrays were written to"
         )
@@ -315,8 +315,6 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     trace.output = output
     trace.bound_symbols[:0] = unpacking
     differentiated = None
-    if is_differentiated and trace.catches:
-        raise NeedsEager("it catches errors of an operation that may raise when the program runs")
     if is_differentiated:
         assert differentiate is not None and gradients is not None
         differentiated = differentiate(trace, gradients.roots)

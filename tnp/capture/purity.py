@@ -154,7 +154,9 @@ def _module_of(f: Any) -> str:
     ):
         kind = owner if isinstance(owner, type) else type(owner)
         if is_twin(kind) and not is_shadow(owner):  # made by the program, of a class that inherits from Python's
-            kind = next((c for c in kind.__mro__ if f.__name__ in c.__dict__), kind)
+            # Its own method of that name is a function of Python's, which calls this one by super().
+            in_c = (c for c in kind.__mro__ if not isinstance(c.__dict__.get(f.__name__), types.FunctionType | None))
+            kind = next(in_c, kind)
         return kind.__module__
     module = getattr(f, "__module__", None)
     if module is None and type(f) is types.FunctionType:  # of a wrapper of a method of C's

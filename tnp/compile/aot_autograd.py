@@ -17,7 +17,7 @@ from tnp.runtime import locks
 from tnp.transforms.partition_fw_bw import Partition, partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
-__all__ = ["Training", "in_inference_mode", "picking", "without_autocast", "without_gradients"]
+__all__ = ["Training", "drawing_again", "in_inference_mode", "picking", "without_autocast", "without_gradients"]
 
 
 class Training:
@@ -171,6 +171,13 @@ def in_inference_mode(program: Callable[..., Any]) -> Callable[..., Any]:
     from tnp.compile import torch_autograd
 
     return torch_autograd.in_inference_mode(program)
+
+
+def drawing_again(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, after whose error the call starts over, and draws the same random numbers."""
+    from tnp.compile import torch_autograd
+
+    return torch_autograd.drawing_again(program)
 
 
 def without_autocast(program: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,9 +17,10 @@ from tnp.capture.driver import Captured, capture_trace
 from tnp.capture.guards.prologue import Prologue
 from tnp.capture.libraries.base import loaded_libraries
 from tnp.capture.speculation.value_specialization import GuardEvaluator, ValueProgram
-from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
+from tnp.compile.aot_autograd import Training, drawing_again, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.core import prims
+from tnp.core.effects import draws_again
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
@@ -134,6 +135,8 @@ def _in_modes(
         gradients = captured.inputs.tracer.gradients
         if gradients is not None and gradients.infers:
             program = in_inference_mode(program)
+    if draws_again(captured.trace):
+        program = drawing_again(program)
     casts = captured.inputs.tracer.casts
     return without_autocast(program) if casts is not None and casts.began_dtype is not None else program
 

@@ -198,7 +198,8 @@ class EagerCalls:
                 return form.apply(self.__tnp_function__, values)
             raise error
         trace = entry.traces[0]
-        if entry.training is not None or acts_on_the_outside(trace, warnings=not trace.catches):
+        is_certainly_own = entry.training is not None and not trace.catches
+        if is_certainly_own or acts_on_the_outside(trace, warnings=not trace.catches, draws=not trace.catches):
             if is_certain(error):
                 raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
             raise error

@@ -118,6 +118,20 @@ def in_inference_mode(program: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def drawing_again(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which leaves PyTorch's generator as it was if it raises: the call starts over, and draws the same numbers."""
+
+    def run(*inputs: Any) -> Any:
+        state = torch.default_generator.get_state()
+        try:
+            return program(*inputs)
+        except Exception:
+            torch.default_generator.set_state(state)
+            raise
+
+    return run
+
+
 def _plain(g: torch.Tensor) -> torch.Tensor:
     """A cotangent as programs take it: row-major, its elements as they stand in memory."""
     if g.layout is not torch.strided:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tnp.core import prims
-from tnp.core.proxies import Proxy
+from tnp.core.devices import DeviceType
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import bodies_of, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 from tnp.core.views import update
 
-__all__ = ["acts_before", "acts_inside", "acts_on_the_outside"]
+__all__ = ["acts_before", "acts_inside", "acts_on_the_outside", "draws_again"]
 
 
 #: what is done at the end, and what is put back after an error
@@ -20,11 +21,29 @@ _HARMLESS = frozenset((OpTags.ASSIGNS, OpTags.ENTERS_ERRSTATE, OpTags.EXITS_ERRS
 _RAISING = (prims.assert_, prims.check_bound)
 
 
-def acts_on_the_outside(trace: Trace, *, warnings: bool = True) -> bool:
+def acts_on_the_outside(trace: Trace, *, warnings: bool = True, draws: bool = True) -> bool:
     """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes and
-    items are assigned when nothing can raise any more, and so are arrays where the trace says so. ``warnings``: whether to warn counts."""
-    lines = (b for b in trace.bound_symbols if b.sym is not prims.copy_ or not trace.writes_last)
+    items are assigned when nothing can raise any more, and so are arrays where the trace says so. ``warnings``: whether to warn counts;
+    ``draws``: whether draws from PyTorch's generator do, which can be made again (:func:`draws_again`)."""
+    lines: Iterable[BoundSymbol] = trace.bound_symbols
+    if trace.writes_last:
+        lines = (b for b in lines if b.sym is not prims.copy_ and OpTags.NOTES_WRITE not in b.sym.tags)
+    if not draws:
+        lines = (b for b in lines if not _is_drawn_again(b))
     return _any_acts(lines, set(), warnings)
+
+
+def draws_again(trace: Trace) -> bool:
+    """Whether a program that catches errors draws from PyTorch's generator: its state is put back where the call starts over."""
+    return trace.catches and any(map(_is_drawn_again, trace.bound_symbols))
+
+
+def _is_drawn_again(b: BoundSymbol) -> bool:
+    """Whether an operation draws from PyTorch's own generator for the CPU, and does nothing else that is seen."""
+    if OpTags.RANDOM not in b.sym.tags or not (isinstance(b.sym.id, str) and b.sym.id.startswith("torch_opaque.")):
+        return False
+    tensors = [p for p in (*b.flat_inputs, *b.flat_outputs) if not isinstance(p, NumberProxy)]
+    return all(isinstance(p, TensorProxy) and p.device.devicetype is DeviceType.CPU for p in tensors)
 
 
 def acts_before(trace: Trace, count: int) -> bool:

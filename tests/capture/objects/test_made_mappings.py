@@ -1,5 +1,8 @@
 """Objects that a program makes of classes that inherit from dict: methods of dict are called on them."""
 
+from collections import OrderedDict
+from dataclasses import dataclass, fields
+
 import numpy as np
 import pytest
 
@@ -91,3 +94,65 @@ def test_the_callers_object_is_changed():
     mine, theirs = Bunch(a=1), Bunch(a=1)
     assert_same(tnp.jit(f)(X, mine), f(X, theirs))
     assert_same(mine["k"], theirs["k"])
+
+
+class Output(OrderedDict):
+    """Results that are attributes and items, both kept by ``super()``."""
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = self.__dict__.get(field.name)
+            if value is not None:
+                self[field.name] = value
+
+    def __setattr__(self, name, value):
+        if name in {field.name for field in fields(self)} and value is not None:
+            super().__setitem__(name, value)
+        super().__setattr__(name, value)
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setattr__(key, value)
+
+    def __getitem__(self, key):
+        return dict(self.items())[key] if isinstance(key, str) else self.to_tuple()[key]
+
+    def to_tuple(self):
+        return tuple(self[key] for key in self.keys())
+
+
+@dataclass
+class States(Output):
+    last: object = None
+    first: object = None
+
+
+@dataclass
+class PlainStates(dict):
+    last: object = None
+
+    def __setattr__(self, name, value):
+        super().__setitem__(name, value)
+        dict.__setitem__(self, "again", value)
+        super().__setattr__(name, value)
+
+
+def test_items_stored_by_super():
+    def f(x):
+        made = States(last=x * 2)
+        made["first"] = made.last + x
+        return made, made[0] + made.first
+
+    def plain(x):
+        made = PlainStates(last=x * 2)
+        return made, made["last"] + made["again"]
+
+    for g in (f, plain):
+        jitted = tnp.jit(g, strict=True)
+        for x in (X, X * 3):
+            (found, y), (expected, z) = jitted(x), g(x)
+            assert type(found) is type(expected)
+            assert list(found) == list(expected) and list(vars(found)) == list(vars(expected))
+            assert_same([dict.__getitem__(found, k) for k in found], [dict.__getitem__(expected, k) for k in expected])
+            assert_same([found.__dict__[k] for k in vars(expected)], list(vars(expected).values()))
+            assert_same(y, z)

@@ -1,6 +1,6 @@
 """Objects of classes whose metaclass runs code of the user's where a class is made."""
 
-from abc import ABCMeta, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -76,3 +76,65 @@ def test_classes_whose_metaclass_runs_code(method):
     assert_same(found, expected)
     assert vars(mine) == vars(left)
     assert Naming.known == known
+
+
+class Layer(ABC):
+    """A base whose own base has another layout, and that keeps a record of its subclasses."""
+
+    known: ClassVar[list[type]] = []
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        Layer.known.append(cls)
+
+    def __init__(self):
+        self.kept = None
+
+    @abstractmethod
+    def update(self, x): ...
+
+
+class Growing(Layer):
+    def update(self, x):
+        self.kept = x if self.kept is None else np.concatenate([self.kept, x])
+        return self.kept
+
+
+class WithSlots(metaclass=ABCMeta):  # noqa: B024 (it is what is tested)
+    __slots__ = ("a",)
+
+    def __init_subclass__(cls):
+        Layer.known.append(cls)
+
+    def __init__(self, a):
+        self.a = a
+
+
+class MoreSlots(WithSlots):
+    __slots__ = ("b",)
+
+    def __init__(self, a):
+        super().__init__(a)
+        self.b = a * 2
+
+
+def test_bases_that_keep_a_record():
+    def made(x):
+        layer, slots = Growing(), MoreSlots(x)
+        layer.update(x)
+        return layer.update(x * 2) + np.sum(slots.a + slots.b), layer
+
+    def given(x, layer):
+        return layer.update(x), layer.kept.sum()
+
+    before = list(Layer.known)
+    jitted = tnp.jit(made, strict=True)
+    for x in (X, X + 1):
+        (y, layer), (expected, other) = jitted(x), made(x)
+        assert_same(y, expected)
+        assert type(layer) is Growing
+        assert_same(layer.kept, other.kept)
+    mine, theirs, jitted = Growing(), Growing(), tnp.jit(given)
+    for _ in range(3):
+        assert_same(jitted(X, mine), given(X, theirs))
+    assert before == Layer.known

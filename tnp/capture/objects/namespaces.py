@@ -131,11 +131,17 @@ def _of_array_by_super(owner: Any, name: str) -> Any:
 
 def _of_logger(logger: logging.Logger, name: str) -> Any:
     """An attribute of a logger, on whose value the program depends from now on."""
-    value, prologue = getattr(logger, name), active.current().inputs.prologue
+    value = getattr(logger, name)
     if type(value) not in (int, bool, str):
         raise NeedsEager(f"it reads {name} of a logger")
-    read = f"{prologue.constant(logger, 'logger')}.{name}"
-    prologue.guard(f"{read} == {value!r}", f"{name} of the logger {logger.name} is {value!r}")
+    return _guarded(logger, "logger", name, value, logger.name)
+
+
+def _guarded(owner: Any, kind: str, name: str, value: Any, called: str = "") -> Any:
+    """An attribute that is a number or a text, such as a setting, on whose value the program depends from now on."""
+    prologue = active.current().inputs.prologue
+    read = f"{prologue.constant(owner, kind)}.{name}"
+    prologue.guard(f"{read} == {value!r}", f"{name} of the {kind} {called or owner.__name__} is {value!r}")
     return value
 
 
@@ -175,6 +181,8 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
         if is_code or name in _UNCHANGING_NAMES or is_constant or is_traced(value):
             return value
     elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
+        if module.__name__.startswith("torch.backends") and type(value) in (bool, int, str):
+            return _guarded(module, "module", name, value)
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
     return value if name in _UNCHANGING_NAMES else _lift(value, module, "module", name)
 

@@ -244,6 +244,24 @@ class _UnannouncedWithDict:
     __init_subclass__ = _Unannounced.__dict__["__init_subclass__"]
 
 
+def _unannounced(kind: type) -> type:
+    """A class of the layout of ``kind`` that announces no subclass to anybody."""
+    adding = kind  # the last class that added something to the memory of an object
+    while adding.__base__ is not None and _layout(adding) == _layout(adding.__base__):
+        adding = adding.__base__
+    base = adding.__base__
+    if base is None or base is object:
+        return _UnannouncedWithDict if kind.__dictoffset__ else _Unannounced
+    if _keeps_a_record(base.__init_subclass__):
+        raise TypeError(f"{base.__name__} keeps a record of its subclasses")
+    own = {"__init_subclass__": _Unannounced.__dict__["__init_subclass__"]}
+    return _new_class(base, (base,), own if kind.__dictoffset__ else {"__slots__": (), **own})
+
+
+def _layout(kind: type) -> tuple[int, int, int]:
+    return kind.__basicsize__, kind.__dictoffset__, kind.__weakrefoffset__
+
+
 def make_class(kind: type, body: dict[str, Any]) -> type:
     """A subclass of ``kind`` with ``body``, made without running code of the user's.
 
@@ -259,7 +277,7 @@ def make_class(kind: type, body: dict[str, Any]) -> type:
     try:
         if not _keeps_a_record(kind.__init_subclass__):
             return _new_class(kind, (kind,), body)
-        first = _UnannouncedWithDict if kind.__dictoffset__ else _Unannounced
+        first = _unannounced(kind)
         made = _new_class(kind, (first, kind), body)
         _SET_BASES(made, (kind,))
         return made

@@ -17,6 +17,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import copy_of, python_call
+from tnp.capture.objects.context_variables import is_variable_set
 from tnp.capture.objects.foreign import Foreign, real_value
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.optional_values import TracedOptional, settled
@@ -89,6 +90,8 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs, caller = warned_at(args, kwargs, sys._getframe(2))
     if not _REFUSED.isdisjoint(kwargs) or (f is warnings.warn and len(args) > 2):
         raise NeedsEager(f"it calls {f.__name__} with {', '.join(sorted(_REFUSED & kwargs.keys())) or 'a stack level'}")
+    if isinstance(f, types.MethodType) and is_variable_set():  # filters and formats of a logger may read it
+        raise NeedsEager("it logs while a context variable is set")
     values: list[Any] = []
     packed = tuple(_packed(a, values) for a in args)
     named = {k: _packed_file(v) if k == "file" else _packed(v, values) for k, v in kwargs.items()}

@@ -66,7 +66,7 @@ from tnp.capture.tracing.library_errors import raise_what_is_behind
 from tnp.capture.tracing.library_results import noted
 from tnp.capture.tracing.operators import item_of
 from tnp.capture.tracing.outer_names import OuterName, assigned_value, outer_name
-from tnp.capture.tracing.predicates import is_traced
+from tnp.capture.tracing.predicates import is_traced, stores_item
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS, OF_NUMPY, of_items
 from tnp.capture.tracing.recursion import call_in_region
 from tnp.capture.tracing.running_generators import RunningGenerator, check_generator
@@ -298,7 +298,7 @@ class Runtime(ControlFlow):
                 if isinstance(owner, np.ufunc):
                     return active.current().ufunc(owner, f.__name__, args, kwargs)
                 of_numpy = kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy")
-                if of_numpy and not is_impure(f):
+                if of_numpy and not is_impure(f) and not stores_item(f, args):
                     return call_undefined(active.current(), f, args, kwargs)
             return self._call_library(f, args, kwargs)
         if kind is CACHED:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tnp.capture.tracing.hooks import Runtime
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["Binding", "OuterName", "assigned_names", "assigned_value", "outer_name"]
+__all__ = ["AssignedName", "Binding", "OuterName", "assigned_names", "assigned_value", "outer_name"]
 
 _MISSING = object()
 #: kinds of values that are the same if they are equal
@@ -53,7 +53,22 @@ class Binding:
         """Notes what its present value is, a number that a loop has counted to."""
 
 
-class OuterName(Binding):
+class AssignedName(Binding):
+    """What a program may bind to something else for its caller to see: the program does it at its end."""
+
+    __slots__ = ()
+    value: Any
+
+    def is_assigned(self) -> bool:
+        """Whether the program binds it to something else."""
+        raise NotImplementedError
+
+    def bind(self, output: Callable[[Any], Any]) -> None:
+        """Records that it is bound to what it was assigned; ``output`` says what the program has of that."""
+        raise NotImplementedError
+
+
+class OuterName(AssignedName):
     """A global name of the module with the dictionary ``holder``, or the closure name of the cell ``holder``."""
 
     __slots__ = ("_first", "_now", "_runtime", "holder", "name")
@@ -110,7 +125,6 @@ class OuterName(Binding):
         self._now = _MISSING if value is nothing or value is self._first else value
 
     def is_assigned(self) -> bool:
-        """Whether the program binds it to something else."""
         now = self._now
         if now is _MISSING or now is self._first:
             return False
@@ -121,7 +135,6 @@ class OuterName(Binding):
         return runtime.cells.get(self.name, runtime.globals) is self.holder
 
     def bind(self, output: Callable[[Any], Any]) -> None:
-        """Records that the name is bound to what it was assigned; ``output`` says what the program has of that."""
         inputs = active.current().inputs
         where = inputs.prologue.constant(self.holder, "names")
         if isinstance(self.holder, dict):
@@ -140,7 +153,9 @@ def outer_name(tracer: Tracer | None, runtime: Runtime, name: str) -> OuterName:
         return OuterName(runtime, holder, name)
     if name in runtime.cells and tracer.inputs.functions.is_fresh(runtime.function):
         raise NeedsEager(f"it assigns {name}, of a function that is another one at each call")
-    return tracer.outer_names.setdefault((id(holder), name), OuterName(runtime, holder, name))
+    made = OuterName(runtime, holder, name)
+    found = tracer.outer_names.setdefault((id(holder), name), made)
+    return found if type(found) is OuterName else made
 
 
 def assigned_value(tracer: Tracer, runtime: Runtime, name: str, value: Any) -> Any:
@@ -148,9 +163,9 @@ def assigned_value(tracer: Tracer, runtime: Runtime, name: str, value: Any) -> A
     if not tracer.outer_names:
         return value
     found = tracer.outer_names.get((id(runtime.cells.get(name, runtime.globals)), name))
-    return value if found is None or found._now is _MISSING else found._now
+    return value if type(found) is not OuterName or found._now is _MISSING else found._now
 
 
-def assigned_names(tracer: Tracer) -> Iterator[OuterName]:
+def assigned_names(tracer: Tracer) -> Iterator[AssignedName]:
     """The names that the program binds to something else."""
     return (n for n in tracer.outer_names.values() if n.is_assigned())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "is_negative_power",
     "is_traced",
     "may_fail_by_size",
+    "stores_item",
     "surely_fits",
 ]
 
@@ -126,3 +128,15 @@ def _number_of(x: Any) -> NumberProxy | None:
     """The integer that is known when the program runs, if ``x`` is one."""
     is_one = type(x) is TracedNumber and x.proxy.python_type is int
     return x.proxy if is_one else None
+
+
+def stores_item(f: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a call is ``super().__setitem__(key, value)`` of a class that inherits from ``dict``, or ``dict.__setitem__``."""
+    if getattr(f, "__name__", "") != "__setitem__" or type(f) not in (
+        types.MethodWrapperType,
+        types.WrapperDescriptorType,
+    ):
+        return False
+    is_bound = type(f) is types.MethodWrapperType
+    owner = type(f.__self__) if is_bound else f.__objclass__
+    return issubclass(owner, dict) and not is_traced(args[: 1 if is_bound else 2])

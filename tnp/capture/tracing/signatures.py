@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from typing import Any
@@ -18,6 +19,8 @@ def signature_of(ask: Any, f: Any, **options: Any) -> Any:
     """``ask(f)``, of a function of :mod:`inspect`."""
     if type(f) is types.MethodType and ask is inspect.getfullargspec:  # which tells ``self``, too
         f = f.__func__
+    if type(f) is types.MethodType:  # of what, it does not say: a stand-in may have attributes that are asked for
+        return signature_of(functools.partial(_of_method, ask), f.__func__, **options)
     tracer = active.current()
     defaults = (
         () if type(f) is not types.FunctionType else (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
@@ -31,6 +34,11 @@ def signature_of(ask: Any, f: Any, **options: Any) -> Any:
         prologue.guard(same, f"{f.__qualname__} has the same {part}")
     prologue.guard(f"{prologue.constant(_is_bare)}({name})", f"{f.__qualname__} wraps no other function")
     return ask(f)
+
+
+def _of_method(ask: Any, f: types.FunctionType) -> Any:
+    """What ``ask`` gives for a function as a method of an object: it has one parameter less."""
+    return ask(types.MethodType(f, object()))
 
 
 def _is_bare(f: Any) -> bool:

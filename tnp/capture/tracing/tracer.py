@@ -33,7 +33,7 @@ from tnp.capture.speculation.value_specialization import GuardEvaluator, Special
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
 from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
-from tnp.capture.tracing.outer_names import OuterName, assigned_names
+from tnp.capture.tracing.outer_names import AssignedName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.capture.tracing.predicates import (
     PLAIN,
@@ -100,7 +100,7 @@ class Tracer:
         #: by runtime and name, values of global and closure names that stand for themselves and are guarded
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: the global and closure names that the program assigns, by where they are
-        self.outer_names: dict[tuple[int, str], OuterName] = {}
+        self.outer_names: dict[tuple[int, str], AssignedName] = {}
         #: how many ``try`` blocks the program is in, and whether it was in one
         self.catching, self.has_caught = 0, False
         #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice

@@ -292,3 +292,29 @@ def test_sequences_that_torch_refuses():
     pad = tnp.jit(lambda rows: torch.nn.utils.rnn.pad_sequence(rows))
     with pytest.raises(RuntimeError), pytest.warns(tnp.EagerFallbackWarning):
         pad([torch.ones(2, 3), torch.ones(2, 4)])
+
+
+def test_a_query_that_raises(monkeypatch):
+    """Of a device that this torch was not built for."""
+    answers = [RuntimeError("no such device")]
+
+    def is_current_stream_capturing():
+        if isinstance(answers[0], Exception):
+            raise answers[0]
+        return answers[0]
+
+    is_current_stream_capturing.__module__ = "torch.cuda.graphs"
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", is_current_stream_capturing)
+
+    def f(x):
+        try:
+            is_captured = torch.cuda.is_current_stream_capturing()
+        except RuntimeError:
+            return x * 2
+        return x * 3 if is_captured else x
+
+    jitted, x = tnp.jit(f, strict=True), torch.ones(3)
+    for answer in (RuntimeError("again"), False, True, RuntimeError("still")):
+        answers[0] = answer
+        torch.testing.assert_close(jitted(x), f(x))
+    assert tnp.cache_info(jitted).misses == 3

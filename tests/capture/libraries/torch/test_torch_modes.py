@@ -349,3 +349,18 @@ def test_a_choice_among_kernels_of_attention_is_part_of_the_program():
 
 
 KERNELS = (torch.nn.attention.SDPBackend.MATH, torch.nn.attention.SDPBackend.FLASH_ATTENTION)
+
+
+def test_settings_of_backends_are_guarded():
+    def f(x):
+        return x * 2 if torch.backends.mkldnn.enabled else x * 3
+
+    jitted, x = tnp.jit(f, strict=True), torch.ones(3)
+    for enabled in (True, False, True):
+        before = torch._C._get_mkldnn_enabled()
+        torch._C._set_mkldnn_enabled(enabled)
+        try:
+            torch.testing.assert_close(jitted(x), f(x))
+        finally:
+            torch._C._set_mkldnn_enabled(before)
+    assert tnp.cache_info(jitted).misses == 2

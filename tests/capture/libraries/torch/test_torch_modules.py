@@ -638,3 +638,52 @@ def test_modules_that_are_chained_or_moved_in_a_forward(kind, training):
         if i == 2 and kind in (Chained, ChainedInChains, ChainedAndChanged, Moved):
             assert "it makes" not in str(tnp.explain(jitted)) and "it moves" not in str(tnp.explain(jitted))
             assert tnp.last_traces(jitted)
+
+
+class Checked(torch.nn.Module):
+    """A module with a ``__call__`` of its own, which checks what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.factor = torch.nn.Linear(4, 4), 2.0
+
+    def __call__(self, x, *, dim=0, **options):
+        if dim >= x.dim():
+            raise ValueError(f"no dimension {dim}")
+        return super().__call__(x * self.factor, dim=dim, **options)
+
+    def forward(self, x, dim):
+        return self.linear(x).sum(dim)
+
+
+class Inheriting(Checked):
+    def forward(self, x, dim):
+        return torch.tanh(self.linear(x)).sum(dim)
+
+
+class Both(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Checked(), Inheriting()
+        self.second.register_forward_hook(lambda module, inputs, output: output + 1)
+
+    def forward(self, x):
+        return self.first(x) + self.second(x, dim=0)
+
+
+@pytest.mark.parametrize("kind", [Both, Checked])
+def test_calls_of_a_class_of_its_own(kind):
+    model, x = kind(), torch.rand(3, 4)
+    jitted = tnp.jit(model, strict=True)
+    for factor in (2.0, 3.0):
+        (model if kind is Checked else model.second).factor = factor
+        found = []
+        for called in (jitted, model):
+            model.zero_grad()
+            result = called(x)
+            result.sum().backward()
+            found.append([result, *(p.grad.clone() for p in model.parameters())])
+        for a, b in zip(*found, strict=True):
+            torch.testing.assert_close(a, b)
+    with pytest.raises(ValueError, match="no dimension 5"):
+        tnp.jit(lambda m, x: m(x, dim=5))(Checked(), x)

@@ -18,8 +18,8 @@ from torch.nn.modules import transformer
 
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
-from tnp.capture.objects.shadows import is_stand_in, real_object
-from tnp.capture.rewrite.code_origin import is_user_function
+from tnp.capture.objects.shadows import guard_code, is_stand_in, real_object
+from tnp.capture.rewrite.code_origin import is_followed, is_user_function
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
         methods = {**methods, "_weights_have_changed": lambda self: False}
     if kind.forward is torch.nn.TransformerEncoder.forward:
         methods = {**methods, "forward": _encoded}
+    if _has_own_call(kind):
+        methods = {**methods, "__call__": _called_by_class, "__tnp_call__": _called_by_class, "_call_impl": _call}
     moves = {name: move for name, move in _MOVES.items() if getattr(kind, name) is getattr(torch.nn.Module, name)}
     methods = {**methods, **moves}
     by_library = not is_user_function(kind.forward)
@@ -67,6 +69,8 @@ def forward_of(module: torch.nn.Module) -> types.MethodType | None:
     if has_global_hooks() or any(own.get(name) for name in (*_BACKWARD_HOOKS, "_forward_hooks", "_forward_pre_hooks")):
         return None
     if own.get("_compiled_call_impl") is not None or "forward" in own or _refusal(type(module)) is not None:
+        return None
+    if _has_own_call(type(module)):
         return None
     forward = getattr(type(module), "forward", None)
     if type(forward) is not types.FunctionType or torch._C._get_tracing_state() is not None:
@@ -93,9 +97,20 @@ def _refusal(kind: type) -> str | None:
     ):
         return f"is a {kind.__name__}"
     call = kind.__call__  # classes that torch.fx makes have one of their own
-    if call is not torch.nn.Module.__call__ and str(call.__module__).partition(".")[0] != "torch":
+    if _has_own_call(kind) and not is_followed(call):
         return f"is a {kind.__name__}, which has a __call__ of its own"
     return None
+
+
+def _has_own_call(kind: type) -> bool:
+    call = kind.__call__
+    return call is not torch.nn.Module.__call__ and str(call.__module__).partition(".")[0] != "torch"
+
+
+def _called_by_class(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """``module(*args, **kwargs)`` of a class with a ``__call__`` of its own, which may call ``super().__call__``."""
+    guard_code(self, "__call__")
+    return _run(types.MethodType(type(real_object(self)[0]).__call__, self), *args, **kwargs)
 
 
 def _run_eagerly_if(holds: bool, inputs: Inputs, condition: str, reason: str, otherwise: str) -> None:

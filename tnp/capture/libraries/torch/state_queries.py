@@ -93,10 +93,18 @@ def _compared(tracer: Tracer, function: Any, name: str, args: tuple[Any, ...], k
     """The result of a query, which a guard compares at each call."""
     if function is torch.is_autocast_cache_enabled and tracer.modes() != tracer.gradients.began:
         raise NeedsEager("it asks for the cache of autocast that it has turned on or off")
-    result = function(*args, **kwargs)
+    prologue = tracer.inputs.prologue
+    try:
+        result = function(*args, **kwargs)
+    except Exception as error:  # of a device that this torch was not built for
+        raises, asked = (
+            prologue.constant(_raises, "raises"),
+            prologue.constant((function, args, kwargs, type(error)), name),
+        )
+        prologue.guard(f"{raises}(*{asked})", f"torch.{name} raises a {type(error).__name__}")
+        raise
     if not _is_comparable(result):
         raise NeedsEager(f"it calls torch.{name}, which returns a {type(result).__name__}")
-    prologue = tracer.inputs.prologue
     if type(result) in (bool, int, str, type(None)):
         expected = repr(result)
     else:
@@ -109,6 +117,15 @@ def _compared(tracer: Tracer, function: Any, name: str, args: tuple[Any, ...], k
     same = prologue.constant(_is_same, "is_same")
     prologue.guard(f"{same}({asked}, {expected})", f"torch.{name} says {result}")
     return result
+
+
+def _raises(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kind: type[Exception]) -> bool:
+    """Whether a query raises an error of this class, as it did while tracing."""
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        return type(error) is kind
+    return False
 
 
 def _is_comparable(x: Any) -> bool:

@@ -239,6 +239,8 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _is_of_program(x: Any) -> bool:
     """Whether an argument is a function that is traced where it is called."""
+    while type(x) is functools.partial:
+        x = x.func
     return is_followed(getattr(x, "__func__", x)) or isinstance(x, np.ufunc)
 
 

@@ -55,6 +55,12 @@ class Counts:
 class Plain:
     k = 2.0
     def __call__(self, x): return x * self.k
+class Tools:
+    factor = 3.0
+    @staticmethod
+    def doubled(x): return x * 2
+    def scaled(self, x): return self.doubled(x) * self.factor
+class MoreTools(Tools): pass
 """
 
 
@@ -274,3 +280,28 @@ def test_models_of_installed_packages_are_compiled(tmp_path, folder):
             torch.testing.assert_close(a, b)
             if a.grad is not None:
                 torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
+
+
+def uses(x, package):
+    return package.Tools().scaled(x) + package.MoreTools.doubled(x), package.Plain()(x)
+
+
+def keeps(x, package):
+    made = package.MoreTools()
+    made.total = x.sum()
+    return made.total, type(made) is package.MoreTools, made is package.MoreTools(), vars(made)
+
+
+def in_a_loop(x, package):
+    for i in range(30):
+        x = x + package.Tools().scaled(x) * 0.01 * i
+    return x
+
+
+@pytest.mark.parametrize("f", [uses, keeps, in_a_loop])
+def test_objects_of_classes_that_make_them_as_object_does(package, f, monkeypatch):
+    jitted = tnp.jit(f, strict=True)
+    for x in (X, X * 2):
+        assert_same(jitted(x, package), f(x, package))
+    monkeypatch.setattr(package.Tools, "factor", 5.0)
+    assert_same(jitted(X, package), f(X, package))

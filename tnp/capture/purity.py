@@ -24,7 +24,13 @@ from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.immutable_values import is_pure_function
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, traced_members
-from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_library_module, is_user_function
+from tnp.capture.rewrite.code_origin import (
+    is_followed,
+    is_followed_class,
+    is_library_class,
+    is_library_module,
+    is_user_function,
+)
 from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import CountsReferences, NeedsEager
 
@@ -171,10 +177,13 @@ def _is_pure_module(module: str) -> bool:
 
 
 def _is_users_class(f: Any) -> bool:
-    """Whether ``f`` is a class of the user's: it makes an object that the program has to itself."""
-    if not isinstance(f, type):
+    """Whether ``f`` is a class of the user's, or one of an installed package that makes objects as ``object`` does: it makes an object that
+    the program has to itself."""
+    if not isinstance(f, type) or f.__module__ not in sys.modules:
         return False
-    return f.__module__ in sys.modules and not is_library_module(sys.modules[f.__module__])
+    maker: Any = f
+    is_plain = type(f) is type and maker.__new__ is object.__new__ and maker.__init__ is object.__init__
+    return not is_library_module(sys.modules[f.__module__]) or (is_plain and is_followed_class(f))
 
 
 def _is_class_of_named_tuples(f: Any) -> bool:

@@ -6,6 +6,7 @@ program knows how many there are, or which of them it reads and changes.
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,14 @@ from tnp.capture import active
 from tnp.capture.control_flow.appended_lists import number_type
 from tnp.capture.control_flow.counted_lists import CountedList
 from tnp.capture.control_flow.item_parts import Part, parts_of_item
-from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.control_flow.iterables import TracedRange, is_known
 from tnp.capture.control_flow.uneven_items import can_count
 from tnp.capture.guards.varying_values import CountsItems
 from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.lifting import may_be_numbers, name_of_numbers
 from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
+from tnp.capture.speculation.constant_loops import takes_constants
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, prims
@@ -66,10 +69,23 @@ def position(items: Any, key: Any) -> Any:
 
 
 def begin_counting(items: list[Any], key: Any) -> None:
-    """Raises :class:`CountsItems` where the program made a list, and reads or changes an item of it by a value."""
+    """Raises :class:`CountsItems` where the program reads or changes an item by a value, of a list that it made or was given."""
     is_number = type(key) is TracedNumber and key.proxy.python_type is int and key.proxy.value is None
     if is_number or (type(key) is TracedArray and key.scalar and key._element_type.kind in "iu"):
         count(items)
+        _read_by_value(items)
+
+
+def _read_by_value(items: list[Any]) -> None:
+    """Raises :class:`CountsItems` for a list of the caller's that can be one array of numbers. So short a list has each as an input otherwise,
+    and none at a position that only the running program knows."""
+    tracer = active.running()
+    given = None if tracer is None else next((c for c in tracer.inputs.containers if c.made is items), None)
+    if tracer is None or given is None or not tracer.rolls or takes_constants(tracer):
+        return
+    name, varying = name_of_numbers(given.source), tracer.inputs.prologue.varying
+    if may_be_numbers(given.real, given.source) and not varying.is_counted(name) and not varying.is_specialized(name):
+        raise CountsItems(name)
 
 
 def added(items: Any, more: Any) -> Any:
@@ -179,7 +195,7 @@ def repeated(tracer: Tracer, items: list[Any], times: Any) -> Any:
 
 def _not_negative(tracer: Tracer, times: TracedNumber) -> Any:
     low = intervals.bounds(times.proxy)[0]
-    if low is not None and low >= 0:
+    if (low is not None and low >= 0) or (is_known(times) and operator.ge(times, 0)):
         return times
     n: TracedNumber = tracer.numpy_function(np.maximum, (times, 0), {}).item()
     n.proxy.low = 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.rewrite.code_origin import is_followed, is_library_class
+from tnp.capture.rewrite.code_origin import is_followed, is_followed_class, is_library_class
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 
@@ -153,10 +153,11 @@ def _hooked(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
 
 def is_bare(cls: type) -> bool:
-    """Whether a class of the user's has special methods, but neither an ``__init__`` nor a ``__new__``."""
+    """Whether a class whose methods are traced has special methods, but neither an ``__init__`` nor a ``__new__``."""
     made_by: Any = cls
     is_plain = made_by.__new__ is object.__new__ and made_by.__init__ is object.__init__
-    return is_plain and not is_library_class(cls) and any(name.startswith("__") for name in traced_members(cls))
+    is_traced = not is_library_class(cls) or is_followed_class(cls)
+    return is_plain and is_traced and any(name.startswith("__") for name in traced_members(cls))
 
 
 def is_hooked(f: Any) -> bool:

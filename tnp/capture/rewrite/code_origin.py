@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "CACHED",
     "is_followed",
+    "is_followed_class",
     "is_followed_module",
     "is_followed_of_python",
     "is_library_class",
@@ -120,6 +121,12 @@ def is_library_class(kind: type) -> bool:
     """Whether a class is a library's, whose code gets no hooks and cannot do with numbers that stand for others."""
     filename = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return filename is not None and _is_library_file(filename)
+
+
+def is_followed_class(kind: type) -> bool:
+    """Whether the methods of a class are traced: one of the user's, or of an installed package that is no array library."""
+    module = sys.modules.get(kind.__module__)
+    return module is not None and is_followed_module(module)
 
 
 def is_library_module(module: types.ModuleType) -> bool:

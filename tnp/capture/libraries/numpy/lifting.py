@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.tracing.traced_values import TracedArray
 
-__all__ = ["is_compiled_array", "lift_array", "lift_long_list", "lift_memmap", "lift_scalar"]
+__all__ = [
+    "is_compiled_array",
+    "lift_array",
+    "lift_long_list",
+    "lift_memmap",
+    "lift_scalar",
+    "may_be_numbers",
+    "name_of_numbers",
+]
 
 
 def is_compiled_array(x: Any) -> bool:
@@ -121,12 +129,27 @@ def _lift_uneven(inputs: Inputs, value: list[Any], source: Source) -> UnevenList
     return UnevenList(name, *traced, source, both)
 
 
+def name_of_numbers(source: Source) -> str:
+    """What the numbers of a list are called, if they are one array."""
+    return f"the numbers of {source.description}"
+
+
+def may_be_numbers(value: Any, source: Source) -> bool:
+    """Whether :func:`lift_long_list` may take a list, however short, for one array of numbers."""
+    if type(value) is not list or not value or not source.description.startswith("argument "):
+        return False
+    return (scalars_of if type(value[0]) is np.float64 else numbers_of)(value) is not None
+
+
 def _lift_numbers(inputs: Inputs, value: list[Any], source: Source, long: int) -> NumberList | None:
-    varying, name = inputs.prologue.varying, f"the numbers of {source.description}"
+    varying, name = inputs.prologue.varying, name_of_numbers(source)
     are_scalars = type(value[0]) is np.float64
     read = scalars_of if are_scalars else numbers_of
     numbers = None if varying.is_specialized(name) else read(value)
-    if numbers is None or (0 not in varying.symbols(name, numbers, True) and len(value) < long):
+    if numbers is None:
+        return None
+    is_one = 0 in varying.symbols(name, numbers, True) or varying.is_counted(name)
+    if not is_one and len(value) < long:
         return None
     return NumberList(name, _lift_made(inputs, read, numbers, source, name), are_scalars=are_scalars)
 

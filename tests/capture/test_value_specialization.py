@@ -404,15 +404,15 @@ def test_questions_about_lengths_in_functions_without_source(name):
 
 
 @pytest.mark.filterwarnings("default::tnp.EagerFallbackWarning")
-def test_numpy_raises_an_error_of_its_own_where_too_many_values_are_asked_for():
-    """A library stores traced values in an array: NumPy asks for a float, and says that it got a sequence."""
+def test_a_solver_that_calls_a_function_of_the_program_asks_for_no_values():
+    """Python runs it: traced, it would ask for the value of each call."""
     optimize = pytest.importorskip("scipy.optimize")
 
     def f(x):
         return optimize.minimize(lambda c: ((c - x) ** 2).sum(), x0=0.5, method="Nelder-Mead").x
 
     x = np.array([1.0, 2.0])
-    with pytest.warns(tnp.EagerFallbackWarning, match="value guards already"):
+    with pytest.warns(tnp.EagerFallbackWarning, match="it gives minimize a function to call"):
         np.testing.assert_array_equal(tnp.jit(f)(x), f(x))
 
 

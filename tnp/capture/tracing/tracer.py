@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.control_flow import growing_arrays, made_lists
-from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.libraries.base import Library, library_of_function, library_of_value
 from tnp.capture.libraries.numpy.generators import example_of, method_of
@@ -209,8 +208,6 @@ class Tracer:
             return x if lifted is x else self.value(lifted, seen)
         if kind is Foreign:
             refuse(x, "computes with")
-        if kind is TracedRange:
-            return self.value(self.numpy_function(np.arange, (x.start, x.stop, x.step), {}), seen)
         if isinstance(x, tuple) and hasattr(kind, "_fields"):
             return self.value(tuple(x), seen)
         if isinstance(x, Proxy):

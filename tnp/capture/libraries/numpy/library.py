@@ -229,6 +229,9 @@ class NumpyLibrary(Operators, Subscripts):
                 return found
         if OpTags.LATE_GUARD in symbol.tags:
             check_may_start_over(tracer, symbol, f"scipy.{symbol.id.partition('.')[2]}")
+        if symbol.id.startswith("scipy"):
+            args = tuple(range_as_array(x, None) if type(x) is TracedRange else x for x in args)
+            kwargs = {k: range_as_array(x, None) if type(x) is TracedRange else x for k, x in kwargs.items()}
         if (
             OpTags.TAKES_LISTS in symbol.tags
             and 0 < len(args) < 3

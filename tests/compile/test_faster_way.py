@@ -296,7 +296,7 @@ def test_ways_that_take_about_as_long_are_timed_more_often(clock, ratio):
         way.beside_others()(1)
     assert way.is_eager == (ratio < 1)
     enough = faster_way.TIMED_IF_CLOSE if abs(ratio - 1) < 0.2 else faster_way.TIMED
-    assert calls.count("eager") == enough - 1  # the first two are compiled
+    assert calls.count("eager") == enough
 
 
 def test_eager_calls_beside_programs_of_values_are_timed_without_guards():

@@ -36,9 +36,11 @@ __all__ = [
 #: compiled calls before any is timed
 WARM = 6
 #: calls of each way that are timed, and how often they may be, where others choose meanwhile
-TIMED, MOST_TIMES = 5, 4
+TIMED, MOST_TIMES = 8, 4
+#: calls of one way in a row: the threads of a compiled call spin for a while behind it, and take a core from the library of an eager one
+ROW = 4
 #: calls of each way that are timed where one takes less than so many times the other: a clock is no better than that in few calls
-TIMED_IF_CLOSE, CLOSE = 20, 1.25
+TIMED_IF_CLOSE, CLOSE = 20, 1.5
 #: calls in a row that are of another kind, after which none is timed: to find that out would take longer than the guards
 MISSES = 32
 #: how much longer compiled calls may take, for what the clock does not resolve
@@ -237,7 +239,7 @@ class FasterWay:
         """A call that is timed, the compiled ones first."""
         times = self._times
         self._left = 0
-        turn = self._count % 2 if self._count > 1 else 0
+        turn = self._count // ROW % 2
         if turn and not self._is_for(values):
             return self._missed()
         start, compiling = time.perf_counter(), _compiling.seconds

@@ -137,3 +137,11 @@ def test_calls_of_the_function_have_effects():
 
     y0 = np.array([1.0, 3.0])
     assert_same(tnp.jit(f)(y0), f(y0), rtol=1e-9)
+
+
+def test_sizes_that_vary():
+    def f(y0, times):
+        return integrate.solve_ivp(lambda t, y: -y * np.arange(1.0, len(y) + 1), (0, 2), y0, t_eval=times).y
+
+    calls = [(np.ones(n), np.linspace(0, 2, m)) for n, m in ((3, 4), (3, 9), (3, 17), (5, 17), (2, 6), (3, 1))]
+    assert programs(f, *calls) <= 6

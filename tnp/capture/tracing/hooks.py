@@ -393,7 +393,7 @@ class Runtime(ControlFlow):
             result = f(*args, **kwargs)
             if class_of(result) is f:
                 tracer.inputs.made[id(result)] = result
-            return noted(result)
+            return noted(f, result)
         except Exception as error:
             raise_what_is_behind(error, f, (*args, *kwargs.values()), refused)
             raise

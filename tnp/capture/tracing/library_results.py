@@ -1,11 +1,12 @@
-"""Arrays that functions of a library make of constants while tracing.
+"""Arrays that functions of SciPy make of constants while tracing.
 
-They are constants of the program, so that what libraries compute of them is computed while tracing, too: ``b, a = butter(4, 0.2)``
+They are constants of the program, so that what SciPy computes of them is computed while tracing, too: ``b, a = butter(4, 0.2)``
 costs a call nothing. A program that changes one, or returns it, is traced again, with a copy of it for each call.
 """
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,11 @@ from tnp.core.errors import user_location
 __all__ = ["noted"]
 
 
-def noted(result: Any) -> Any:
-    """What a function of a library returned for constants; each call's own if the program changes or returns it."""
+def noted(f: Any, result: Any) -> Any:
+    """What ``f``, a function of a library, returned for constants: of SciPy's, each call's own if the program changes or returns it. Others
+    may return what is the caller's, or what they keep."""
+    if type(f) is not types.FunctionType or not str(f.__module__).startswith("scipy."):
+        return result
     arrays = [x for x in (result if type(result) in (tuple, list) else (result,)) if type(x) is np.ndarray]
     if not arrays:
         return result

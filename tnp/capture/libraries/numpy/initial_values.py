@@ -21,7 +21,7 @@ from tnp.capture.libraries.numpy.user_functions import (
     may_loop,
 )
 from tnp.capture.tracing.traced_values import TracedArray
-from tnp.core import dtypes
+from tnp.core import dtypes, sizes
 from tnp.core.errors import NeedsEager
 
 __all__ = ["solution"]
@@ -163,12 +163,13 @@ def _understood(given: dict[str, Any]) -> Any:
     import scipy.integrate as integrate
 
     options = dict(given["options"])
-    name = given["method"] if isinstance(given["method"], str) else getattr(given["method"], "__name__", "")
+    wanted = given["method"]
+    name = next((n for n in _METHODS if wanted is getattr(integrate, n) or (type(wanted) is str and wanted == n)), None)
     rtol, atol, max_step = options.pop("rtol", 1e-3), options.pop("atol", 1e-6), options.pop("max_step", np.inf)
     is_plain = (
         not options and given["events"] is None and given["dense_output"] is False and given["vectorized"] is False
     )
-    if not is_plain or name not in _METHODS or not all(map(is_option, (rtol, atol, max_step))):
+    if not is_plain or name is None or not all(map(is_option, (rtol, atol, max_step))):
         return None
     if rtol < _LEAST_RTOL or atol < 0 or max_step <= 0:
         return None
@@ -197,7 +198,8 @@ def solution(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     y, times = (None if x is None else as_array(x) for x in (given["y0"], given["t_eval"]))
     if y is None or not _is_line(y) or not (times is None or _is_line(times)):
         return NotImplemented
-    if type(y.shape[0]) is not int or not y.shape[0]:
+    (n,) = sizes.concrete(y._proxy.shape, "solve_ivp")
+    if n == 0 or (times is not None and sizes.equal(times._proxy.shape[0], 0)):
         return NotImplemented
     y, times = (None if a is None else as_array(a, np.float64) for a in (y, times))
     direction = -1.0 if all(map(is_option, ends)) and ends[1] < ends[0] else 1.0

@@ -41,7 +41,7 @@ LONG = {"test_adding.py", "test_examples.py", "test_types.py"}
 
 #: Under ``TNP_SOME_CASES``, which ``make test`` sets, a part of the cases of tests with many runs, on the next day another part: by the
 #: least number of cases, one in so many.
-SHARES = {48: 10, 16: 8, 8: 5, 4: 2}
+SHARES = {48: 14, 16: 12, 8: 7, 4: 3}
 
 
 def pytest_collection_modifyitems(config, items):

@@ -10,7 +10,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.mappings import MappingReader
+from tnp.capture.objects.mappings import AttributeReader
 from tnp.capture.objects.twins import MISSING
 from tnp.capture.tracing.outer_names import AssignedName
 from tnp.core.errors import NeedsEager
@@ -67,7 +67,7 @@ class Token:
         raise NeedsEager(f"it reads {name} of the token of {self._variable}")
 
 
-class VariableReader(MappingReader):
+class VariableReader(AttributeReader):
     """Reads and sets such a variable for a program. Its value is an input; that it has none is guarded."""
 
     def attribute(self, of: Foreign, name: str) -> Any:
@@ -112,17 +112,6 @@ class VariableReader(MappingReader):
             raise NeedsEager(f"it resets {variable} by a token that is not of this program, or of another variable")
         active.current().assigns(variable, "value")
         variable.value, token._used = token._before, True
-
-    def item(self, of: Foreign, key: Any) -> Any:
-        """Nothing else can be read."""
-        return NotImplemented
-
-    contains = item
-
-    def iterate(self, of: Foreign) -> Any:
-        return NotImplemented
-
-    length = truth = iterate
 
 
 def is_variable_set() -> bool:

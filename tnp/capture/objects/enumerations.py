@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.mappings import MappingReader
+from tnp.capture.objects.mappings import AttributeReader
 from tnp.capture.objects.twins import class_attribute
 
 __all__ = ["MemberReader"]
@@ -18,7 +18,7 @@ _READ = frozenset(("name", "value"))
 _CONSTANTS = frozenset((bool, int, float, str, type(None)))
 
 
-class MemberReader(MappingReader):
+class MemberReader(AttributeReader):
     """Reads the name and the value of a member, which is guarded to be the same."""
 
     def attribute(self, of: Foreign, name: str) -> Any:
@@ -34,14 +34,3 @@ class MemberReader(MappingReader):
             f"{source.description} is the member {member.name} of {type(member).__name__}",
         )
         return value
-
-    def item(self, of: Foreign, key: Any) -> Any:
-        """Nothing else can be read."""
-        return NotImplemented
-
-    contains = item
-
-    def iterate(self, of: Foreign) -> Any:
-        return NotImplemented
-
-    length = truth = iterate

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tnp.capture.objects.foreign import Foreign
-from tnp.capture.objects.mappings import MappingReader
+from tnp.capture.objects.mappings import AttributeReader
 from tnp.capture.objects.twins import MISSING
 
 __all__ = ["EnvironmentReader", "is_environment"]
@@ -16,7 +16,7 @@ def _variable(environment: Any, name: str) -> Any:
     return environment.get(name, MISSING)
 
 
-class EnvironmentReader(MappingReader):
+class EnvironmentReader(AttributeReader):
     """Reads variables for a program. Each is guarded, and so is that there is none."""
 
     def attribute(self, of: Foreign, name: str) -> Any:
@@ -42,12 +42,6 @@ class EnvironmentReader(MappingReader):
         if type(key) is not str:
             raise TypeError(f"str expected, not {type(key).__name__}")
         return self._looked_up(of, _variable, key, f"[{key!r}]")
-
-    def iterate(self, of: Foreign) -> Any:
-        """Nothing else can be read."""
-        return NotImplemented
-
-    length = truth = iterate
 
 
 def is_environment(value: Any) -> bool:

@@ -25,7 +25,7 @@ from tnp.capture.rewrite.code_origin import is_followed
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
 
-__all__ = ["MappingReader", "is_read_as_dict", "reader_of"]
+__all__ = ["AttributeReader", "MappingReader", "is_read_as_dict", "reader_of"]
 
 #: methods that read, and that such a class has of ``dict`` or ``OrderedDict``
 _READING = ("__getitem__", "__contains__", "__iter__", "__len__", "get", "keys", "values", "items", "__getattribute__")
@@ -220,3 +220,19 @@ class MappingReader:
 
         found: dict[str, Any] = {"get": get, "keys": keys, "values": values, "items": items}
         return found[name]
+
+
+class AttributeReader(MappingReader):
+    """Reads attributes, and nothing else."""
+
+    def item(self, of: Foreign, key: Any) -> Any:
+        """Python has to read items."""
+        return NotImplemented
+
+    contains = item
+
+    def iterate(self, of: Foreign) -> Any:
+        """Python has to iterate, and to ask for the length."""
+        return NotImplemented
+
+    length = truth = iterate

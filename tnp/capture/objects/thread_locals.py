@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
-from tnp.capture.objects.mappings import MappingReader
+from tnp.capture.objects.mappings import AttributeReader
 from tnp.capture.objects.twins import MISSING
 
 __all__ = ["LocalReader"]
@@ -15,7 +15,7 @@ def _attribute(local: Any, name: str) -> Any:
     return local.__dict__.get(name, MISSING)
 
 
-class LocalReader(MappingReader):
+class LocalReader(AttributeReader):
     """Reads such an object for a program. Each attribute is an input; that there is none is guarded."""
 
     def attribute(self, of: Foreign, name: str) -> Any:
@@ -27,14 +27,3 @@ class LocalReader(MappingReader):
         if found is MISSING:
             raise AttributeError(f"'_thread._local' object has no attribute {name!r}", name=name)
         return found
-
-    def item(self, of: Foreign, key: Any) -> Any:
-        """Nothing else can be read."""
-        return NotImplemented
-
-    contains = item
-
-    def iterate(self, of: Foreign) -> Any:
-        return NotImplemented
-
-    length = truth = iterate

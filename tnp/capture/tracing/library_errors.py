@@ -21,7 +21,7 @@ __all__ = ["raise_if_of_library", "raise_what_is_behind"]
 def raise_what_is_behind(
     error: Exception, f: Callable[..., Any], args: Sequence[Any], refused: NeedsValue | None
 ) -> None:
-    """Raises :class:`NeedsEager` if ``f`` raised ``error`` because of what is traced, or may have. ``refused`` is the last value
+    """Raises :class:`NeedsEager` if traced arguments are, or may be, why ``f`` raised ``error``. ``refused`` is the last value
     that was refused before the call."""
     needed = active.current().specializer.refused
     if needed is not refused and needed is not None:  # code in C tells that it could not parse its arguments

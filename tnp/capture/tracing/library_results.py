@@ -1,7 +1,7 @@
 """Arrays that functions of SciPy make of constants while tracing.
 
-They are constants of the program, so that what SciPy computes of them is computed while tracing, too: ``b, a = butter(4, 0.2)``
-costs a call nothing. A program that changes one, or returns it, is traced again, with a copy of it for each call.
+These arrays are constants of the program. SciPy's functions of constants run while tracing, so ``b, a = butter(4, 0.2)`` adds
+nothing to a call. A program that changes or returns such an array is traced again, with a copy of it for each call.
 """
 
 from __future__ import annotations

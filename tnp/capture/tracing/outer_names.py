@@ -64,7 +64,7 @@ class AssignedName(Binding):
         raise NotImplementedError
 
     def bind(self, output: Callable[[Any], Any]) -> None:
-        """Records that it is bound to what it was assigned; ``output`` says what the program has of that."""
+        """Records the assignment as an effect of the program. ``output`` converts the assigned value to an output of the trace."""
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ def signature_of(ask: Any, f: Any, **options: Any) -> Any:
     """``ask(f)``, of a function of :mod:`inspect`."""
     if type(f) is types.MethodType and ask is inspect.getfullargspec:  # which tells ``self``, too
         f = f.__func__
-    if type(f) is types.MethodType:  # of what, it does not say: a stand-in may have attributes that are asked for
+    if type(f) is types.MethodType:  # the object is left out, since reading its attributes would guard them
         return signature_of(functools.partial(_of_method, ask), f.__func__, **options)
     tracer = active.current()
     defaults = (

@@ -68,7 +68,7 @@ class Remainder(Part):
 
 
 class Lookup(Atom):
-    """An element of an array of indices: that of ``node`` at ``at``. It counts from the end if it is negative."""
+    """The element at ``at`` of ``node``, an array of indices. A negative index counts from the end."""
 
     __slots__ = ("at", "node")
 

@@ -187,7 +187,8 @@ def _repeats_rows(a: Node) -> bool:
 def _require_runs(
     lowering: Lowering, new: Sequence[Any], old: Sequence[Any], groups: Sequence[tuple[list[int], list[int]]]
 ) -> None:
-    """Has the kernel refuse sizes for which the runs differ in their numbers of elements. If all but one agree, the last does, too."""
+    """Makes the kernel refuse sizes for which old and new runs have different numbers of elements. The last run is not checked: it agrees
+    if all others do."""
     pairs = [(math.prod(new[d] for d in left), math.prod(old[d] for d in right)) for left, right in groups]
     open_ones = [(n, m) for n, m in pairs if not (isinstance(n, int) and isinstance(m, int)) and not n == m]
     for pair in open_ones[1:]:

@@ -241,8 +241,8 @@ class Positions(_Statement):
 
 @dataclass(frozen=True, eq=False)
 class Search(_Statement):
-    """``buffer[at]`` is at how many positions of the loop ``along`` ``value``, a bool, is true: from the first on, and at none behind one at
-    which it is false. So few of them are looked at. Alone in its nest."""
+    """``buffer[at]`` is the number of iterations of the loop ``along`` for which ``value``, a bool, is true. ``value`` is true up to some
+    iteration and false from there on, so a search finds that one. Alone in its nest."""
 
     along: Var
 

@@ -13,7 +13,7 @@ from tests.fuzzing import define
 from tests.fuzzing.loops import compare_loops, random_loops
 from tests.programs import programs
 from tnp.core.proxies import NumberProxy
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program import region
 from tnp.executors.llvm.region import _key
 from tnp.runtime import engine, launcher

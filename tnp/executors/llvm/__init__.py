@@ -1,9 +1,8 @@
 """The llvm executor: regions of a program as native code for this processor.
 
-A region passes through four steps, one module each: :mod:`graph` (the array values and their operands), :mod:`schedule`
-(memory and shared loops), :mod:`emit` (LLVM IR, with :mod:`scalars` for the elements), and :mod:`tnp.runtime.engine`
-(machine code, possibly from the disk cache). :mod:`tnp.runtime.launcher` calls the result without Python code in
-between.
+Rules (:mod:`lowering`) say what prims are made of. A region becomes a graph of array values (:mod:`graph`), a kernel of loop nests
+(:mod:`loop_ir`, with :mod:`scalars` for the elements), and machine code (:mod:`tnp.runtime.engine`), possibly from the disk cache. A
+whole loop of the user's becomes a :mod:`program`. :mod:`tnp.runtime.launcher` calls the result without Python code in between.
 
 Code is specialized on the strides of the arrays, and recompiled for others. A call with unsupported arguments
 (misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) runs the region
@@ -26,21 +25,19 @@ from tnp.core.symbols import Undecided
 from tnp.core.trace import Trace
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import (
-    indexing,  # noqa: F401 — it registers rules
     loop_ir,
-    lowering_rules,  # noqa: F401
     program,
-    searching,  # noqa: F401
-    small_matrices,  # noqa: F401
+    rules,  # noqa: F401 — they fill the table
     target,
-    views,  # noqa: F401
 )
 from tnp.executors.llvm.any_size import AnySizeRegion, roots_of
-from tnp.executors.llvm.decompositions import has_other_signs
-from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
+from tnp.executors.llvm.graph import Graph, Update, View, needed_for
+from tnp.executors.llvm.graph_lowering import lower, takes
 from tnp.executors.llvm.loop_ir.placement import memory_of_outputs
-from tnp.executors.llvm.matmul import is_one_product
-from tnp.executors.llvm.panels import only_multiplies
+from tnp.executors.llvm.lowering import Refused
+from tnp.executors.llvm.rules.decompositions import has_other_signs
+from tnp.executors.llvm.rules.matmul import is_one_product
+from tnp.executors.llvm.rules.panels import only_multiplies
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.registry import register_executor
 from tnp.runtime import engine, launcher, logs

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tnp.executors.base import Region
-from tnp.executors.llvm.graph import Graph, Node, Reduction, Refused
+from tnp.executors.llvm.graph import Graph, Node, Reduction
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.loop_ir.emitter import emit
@@ -14,6 +14,7 @@ from tnp.executors.llvm.loop_ir.lowering import cost_of, kernel_of
 from tnp.executors.llvm.loop_ir.nodes import Kernel
 from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.loop_ir.region import interface_of, optimized
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
 from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable

@@ -11,7 +11,6 @@ from tnp.core import dtypes, intervals, sizes, symbols
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Part, Quotient, Var
 from tnp.executors.llvm.loop_ir import memory, strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
@@ -32,6 +31,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     cost_of,
 )
 from tnp.executors.llvm.loop_ir.prefetch import Ahead
+from tnp.executors.llvm.lowering import Refused
 from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
 
 if TYPE_CHECKING:

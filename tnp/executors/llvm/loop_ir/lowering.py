@@ -25,17 +25,16 @@ from tnp.executors.llvm.graph import (
     Positions,
     Product,
     Reduction,
-    Refused,
     Routine,
     Scan,
     Search,
     Update,
     View,
-    lower,
     needed_for,
     places_of,
     variables,
 )
+from tnp.executors.llvm.graph_lowering import lower
 from tnp.executors.llvm.index import Atom, Index, Lookup, Part, Var
 from tnp.executors.llvm.layout import Strides, axis_order
 from tnp.executors.llvm.loop_ir import nodes
@@ -62,6 +61,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
 )
 from tnp.executors.llvm.loop_ir.placement import Placement, separate_outputs
 from tnp.executors.llvm.loop_ir.splitting import cuts_of, is_cut
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.rotations import Rotation
 from tnp.executors.llvm.routines import ROUTINES
 from tnp.executors.llvm.sqrt_elision import compare_squares

@@ -13,7 +13,6 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.any_size import AnySizeRegion, is_made_of, roots_of
-from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.forwarding import forward_stores
@@ -27,9 +26,10 @@ from tnp.executors.llvm.loop_ir.skewing import skew
 from tnp.executors.llvm.loop_ir.splitting import split
 from tnp.executors.llvm.loop_ir.sweeping import sweep
 from tnp.executors.llvm.loop_ir.verify import verify
+from tnp.executors.llvm.lowering import RULES, Refused
 from tnp.executors.llvm.operations import collected, is_of_sizes, path_of
 from tnp.executors.llvm.region import ENTRY, function_attributes
-from tnp.executors.llvm.views import groups_of_any_size, only_ones_differ
+from tnp.executors.llvm.rules.views import groups_of_any_size, only_ones_differ
 from tnp.runtime import engine, launcher
 
 __all__ = [

@@ -12,7 +12,7 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars, target
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, While, constant, whole_number
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
@@ -29,9 +29,9 @@ from tnp.executors.llvm.program.numbers import (
 from tnp.executors.llvm.program.rotations import cuts_of
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import do_not_fit, from_end, moved, require_equal, take_one
+from tnp.executors.llvm.program.views import do_not_fit, from_end, require_equal
 
-__all__ = ["element_index"]
+__all__ = ["check_indices", "converted", "element_index", "index_mismatch", "operation"]
 
 #: the largest integer that a loop makes of a float: sums and multiples of some of these fit 64 bits
 LARGEST_TRUNCATED = 2**52
@@ -62,17 +62,22 @@ def _elementwise(
     return Thunk(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays), cuts_of(arrays))
 
 
-def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dtype: DType) -> Array:
-    """An operation of the table on arrays and numbers, the latter as elements of ``dtype``."""
+def operation(p: Program, name: str, made: DType, args: Sequence[Any], dtype: DType | None = None) -> Array:
+    """An operation of the table on arrays and numbers, the latter as elements of ``dtype`` (default: that of the first array)."""
     arrays = [a for a in args if _is_array(a)]
+    if name == "where":
+        return _chosen(p, args[0], *args[1:], made)
+    of = arrays[0].dtype if dtype is None else dtype
+    if name == "bitcast":
+        return _elementwise(p, arrays, made, 0, lambda p, e: p.code.bitcast(e[0], of, made))
     # A number that does not fit raises here, not where the elements are computed.
-    fixed = [None if _is_array(a) else as_dtype(p, a, dtype) for a in args]
+    fixed = [None if _is_array(a) else as_dtype(p, a, of) for a in args]
 
     def compute(p: Program, elements: Sequence[Operand]) -> Operand:
         rest = iter(elements)
-        return p.code.apply(name, [next(rest) if _is_array(a) else f for a, f in zip(args, fixed)], dtype, out.dtype)
+        return p.code.apply(name, [next(rest) if _is_array(a) else f for a, f in zip(args, fixed)], of, made)
 
-    return _elementwise(p, arrays, out.dtype, max(1, scalars.cost(name, dtype)), compute)
+    return _elementwise(p, arrays, made, max(1, scalars.cost(name, of)), compute)
 
 
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
@@ -97,11 +102,11 @@ def _rule_of(name: str) -> None:
             # A number that the dtype does not hold is no error here: it is less, or more, than all elements.
             if dtype is dtypes.uint64:
                 raise Refused("a comparison of uint64 with a number")
-            args = tuple(_converted(p, a, dtypes.int64) if _is_array(a) else a for a in args)
+            args = tuple(converted(p, a, dtypes.int64) if _is_array(a) else a for a in args)
             dtype = dtypes.int64
         if name == "pow" and dtype.kind == "i":
             _check_power(p, out, *args)
-        return _operation(p, name, out, args, dtype)
+        return operation(p, name, out.dtype, args, dtype)
 
 
 for _name in rows:
@@ -133,8 +138,12 @@ def _check_power(p: Program, out: TensorProxy, base: Any, exponent: Any) -> None
 
 @rule("where")
 def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Array:
-    dtype = out.dtype
-    fixed = [None if _is_array(x) else _chosen(p, x, dtype) for x in (a, b)]
+    return operation(p, "where", out.dtype, [condition, a, b])
+
+
+def _chosen(p: Program, condition: Array, a: Any, b: Any, dtype: DType) -> Array:
+    """Elements of ``a`` or ``b``."""
+    fixed = [None if _is_array(x) else _choice(p, x, dtype) for x in (a, b)]
     arrays = [condition, *(x for x in (a, b) if _is_array(x))]
 
     def compute(p: Program, elements: Sequence[Operand]) -> Operand:
@@ -146,7 +155,7 @@ def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Ar
     return _elementwise(p, arrays, dtype, 1, compute)
 
 
-def _chosen(p: Program, x: Any, dtype: DType) -> Operand:
+def _choice(p: Program, x: Any, dtype: DType) -> Operand:
     """A number that a ``where`` may choose. Of ``max(accumulator, select(c, x, -inf))`` LLVM would make a select of accumulators, which it
     does not vectorise, so it does not know that constant."""
     number = as_dtype(p, x, dtype)
@@ -159,15 +168,16 @@ def _convert(p: Program, out: Any, a: Any, dtype: Any) -> Any:
         raise Refused("a conversion of a number")
     if not _is_array(a):
         return Scalar(as_dtype(p, a, out.dtype), out.dtype)
-    return _converted(p, a, out.dtype)
+    return converted(p, a, out.dtype)
 
 
-def _converted(p: Program, a: Array, dtype: DType) -> Array:
+def converted(p: Program, a: Array, dtype: DType) -> Array:
+    """NumPy's ``astype``."""
     source = a.dtype
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")
     if not a.shape and scalars.differs_in_arrays(source, dtype):
-        return _converted(p, _converted(p, a, dtypes.int64), dtype)
+        return converted(p, converted(p, a, dtypes.int64), dtype)
     return _elementwise(p, [a], dtype, 1, lambda p, e: p.code.convert(e[0], source, dtype))
 
 
@@ -194,12 +204,6 @@ def _out_of_bounds(dtype: str, x: int) -> Exception:
     return OverflowError(f"Python integer {x} out of bounds for {dtype}")
 
 
-@rule("bitcast")
-def _bitcast(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
-    source = a.dtype
-    return _elementwise(p, [a], out.dtype, 0, lambda p, e: p.code.bitcast(e[0], source, out.dtype))
-
-
 @rule("real")
 def _real(p: Program, out: TensorProxy, a: Array) -> Array:
     return a if a.dtype.kind != "c" else _part(p, "real", out, a)
@@ -219,7 +223,7 @@ def _part(p: Program, name: str, out: TensorProxy, a: Array) -> Array:
 
 @rule("complex")
 def _complex(p: Program, out: TensorProxy, re: Any, im: Any) -> Array:
-    return _operation(p, "complex", out, (re, im), dtypes.real_counterpart(out.dtype))
+    return operation(p, "complex", out.dtype, (re, im), dtypes.real_counterpart(out.dtype))
 
 
 @rule("convert_number")
@@ -313,24 +317,28 @@ def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
     return whole_number(raw, 0, max(0, n.high - 1), p.most(n - 1))
 
 
-def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
-    """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``."""
+def check_indices(p: Program, indices: Array, n: Int, dim: int, *, from_end: bool = True) -> None:
+    """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``. Those that may not count ``from_end`` are
+    left to eager."""
     if isinstance(indices, StridedView) and indices.memory.indices_of == n:
         return
     code = p.code
 
     def is_wrong(at: At) -> tuple[Operand, Operand]:
         raw = code.convert(indices.element(p, at), indices.dtype, dtypes.int64)
-        if indices.dtype.kind != "i":
+        if indices.dtype.kind != "i" or not from_end:
             return raw, code.compare("uge", raw, n)
         return raw, code.compare("uge", code.whole("add", raw, n), n * 2)
 
     def failure(at: int, size: int) -> Exception:
         return IndexError(f"index {at} is out of bounds for axis {dim} with size {size}")
 
+    def check(wrong: Operand, raw: Operand) -> None:
+        p.check(code.negated(wrong), *((failure, raw, n) if from_end else (None,)))
+
     if not indices.shape:
         raw, wrong = is_wrong(())
-        p.check(code.negated(wrong), failure, raw, n)
+        check(wrong, raw)
         return
     any_wrong = p.cell(dtypes.bool8)
     code.set(any_wrong, FALSE)
@@ -339,45 +347,7 @@ def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
         code.set(any_wrong, code.either(code.get(any_wrong), wrong))
     with code.when(code.get(any_wrong)), p.loops(indices.shape) as at:
         raw, wrong = is_wrong(at)
-        p.check(code.negated(wrong), failure, raw, n)
-
-
-@rule("take")
-def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> Array:
-    n = a.shape[dim]
-    if indices.cost:
-        indices = p.force(indices)
-    check_indices(p, indices, n, dim)
-    rank = len(indices.shape)
-    if not rank:
-        i = element_index(p, indices, (), n)
-        return take_one(p, a, dim, i)
-    shape = [*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :]]
-
-    def make(p: Program, at: At) -> Operand:
-        i = element_index(p, indices, at[dim : dim + rank], n)
-        return a.element(p, (*at[:dim], i, *at[dim + rank :]))
-
-    return Thunk(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
-
-
-@rule("sort")
-def _sort(p: Program, out: TensorProxy, a: Array, dim: int, *, descending: bool = False, stable: bool = False) -> Array:
-    """Lines in order, each in memory as a row."""
-    dtype = a.dtype
-    if dtype.kind not in "iuf" or descending or stable or a.shape[dim].high > target.MOST_SORTED:
-        raise Refused(f"a sort of {dtype}, or of many")
-    rest = [d for d in range(len(a.shape)) if d != dim]
-    order = [*rest, dim]
-    rows = p.temporary([a.shape[d] for d in order], dtype)
-    lines = moved(rows, a.shape, lambda at: tuple(at[d] for d in order))
-    assert isinstance(lines, StridedView)
-    p.fill(lines, a)
-    n = a.shape[dim]
-    with p.loops([a.shape[d] for d in rest]) as at:
-        first = p.code.address(rows.memory.pointer, rows.where((*at, ZERO)))
-        p.code.do("in_place", first, n, ONE, info=("sort", dtype, 8 * max(1, n.high), rows.memory))
-    return lines
+        check(wrong, raw)
 
 
 def _searched(p: Program, places: Any, key: Operand, n: int, right: bool) -> Operand:
@@ -441,30 +411,12 @@ def _is_less(p: Program, a: Operand, b: Operand, dtype: DType) -> Operand:
     return code.either(less, code.both(nan, code.negated(number)))
 
 
-def _index_mismatch(indices: Sequence[Array]) -> tuple[Any, list[Int]]:
+def index_mismatch(indices: Sequence[Array]) -> tuple[Any, list[Int]]:
     """What to raise of arrays of indices that do not fit, and of what numbers."""
     if any(len(i.shape) != 1 for i in indices):
         return lambda *sizes: IndexError("shape mismatch: indexing arrays could not be broadcast together"), []
     words = "shape mismatch: indexing arrays could not be broadcast together with shapes "
     return lambda *sizes: IndexError(words + "".join(f"({n},) " for n in sizes)), [i.shape[0] for i in indices]
-
-
-@rule("index_get")
-def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array]) -> Array:
-    kept = [p.force(i) if i.cost else i for i in indices]
-    for d, i in enumerate(kept):
-        check_indices(p, i, a.shape[d], d)
-        for n, m in zip(kept[0].shape, i.shape):
-            require_equal(p, n, m, *_index_mismatch(kept))
-    rank = len(kept[0].shape)
-
-    def make(p: Program, at: At) -> Operand:
-        first = tuple(element_index(p, i, at[:rank], n) for i, n in zip(kept, a.shape))
-        return a.element(p, (*first, *at[rank:]))
-
-    reads = a.reads.union(*(i.reads for i in kept))
-    found = Thunk([*kept[0].shape, *a.shape[len(kept) :]], a.dtype, make, reads, 1 + a.cost)
-    return found
 
 
 @step("nonzero")

@@ -13,8 +13,8 @@ from typing import Any
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.library import defined
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.ir import Operand, constant
 from tnp.executors.llvm.program.lowering import ZERO, Program

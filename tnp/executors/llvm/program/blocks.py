@@ -18,7 +18,7 @@ from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_f
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
 from tnp.core.trace import Trace
 from tnp.executors.llvm import target
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.region import hands_on
 from tnp.executors.llvm.program.rules import RULES

@@ -12,7 +12,7 @@ from tnp.core.prims.control_flow import stored, unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.ir import (
     FALSE,

@@ -10,8 +10,8 @@ from tnp.core.proxies import Proxy
 from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.views import update
-from tnp.executors.llvm.decompositions import has_other_signs
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
+from tnp.executors.llvm.rules.decompositions import has_other_signs
 
 __all__ = ["Block", "steps_of"]
 

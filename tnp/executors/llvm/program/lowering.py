@@ -16,7 +16,7 @@ from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program import ir
 from tnp.executors.llvm.program.allocations import Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed

@@ -14,7 +14,7 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Int
 from tnp.executors.llvm.program.ir import FALSE, TRUE, Operand, constant, whole_number
 from tnp.executors.llvm.program.lowering import ONE, ZERO, Program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tnp.core import dtypes
@@ -10,7 +11,7 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.core.reduction_table import REDUCTIONS, Reduction
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program import blas
 from tnp.executors.llvm.program.integers import Int, coefficient, magnitude
 from tnp.executors.llvm.program.ir import Cell, Constant, Operand, constant, whole_number
@@ -20,7 +21,7 @@ from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Th
 from tnp.executors.llvm.program.views import moved, require_equal
 from tnp.executors.llvm.program.write_hazards import recorded, somewhere
 
-__all__: list[str] = []
+__all__ = ["reduced"]
 
 #: elements that are added up at once; the sums of such blocks are added with compensation, so that errors do not grow
 BLOCK = 1024
@@ -154,31 +155,37 @@ def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DTy
     return Thunk(made.shape, dtype, lambda p, at: p.code.convert(p.load(made, at), steps.dtype, dtype), made.reads, 1)
 
 
-def _reduction(row: Reduction) -> None:
-    name, word = row.name, row.combines
+def reduced(p: Program, name: str, a: Array, dims: Sequence[int], dtype: DType) -> Array:
+    """A row of the table of reductions over some dimensions."""
+    row = _ROWS[name]
+    if a.dtype.bits == 16 and a.dtype.kind == "f" and name not in ("sum", "prod", "amax", "amin"):
+        raise Refused(f"{name} of {a.dtype}, of which NumPy rounds each step")
+    if row.neutral is None:
+        for d in dims:
+            if a.shape[d].low < 1:
+                p.check(p.less(ZERO, a.shape[d]), partial(_is_empty, row.combines))
+    if not dims:
+        return a
+    a = p.uncut(a)
+    nearest = _order(p, a, range(len(a.shape)))[-1]
+    if nearest not in dims and a.shape[nearest].known != 1:
+        return _rows_added(p, name, a, dims, dtype)
+    return _reduced(p, a, dims, dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
 
+
+def _is_empty(word: str) -> Exception:
+    return ValueError(f"zero-size array to reduction operation {word} which has no identity")
+
+
+def _reduction(name: str) -> None:
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dims: Sequence[int]) -> Array:
-        if a.dtype.bits == 16 and a.dtype.kind == "f" and name not in ("sum", "prod", "amax", "amin"):
-            raise Refused(f"{name} of {a.dtype}, of which NumPy rounds each step")
-        if row.neutral is None:
-            for d in dims:
-                if a.shape[d].low < 1:
-                    ok = p.less(ZERO, a.shape[d])
-                    p.check(
-                        ok, lambda: ValueError(f"zero-size array to reduction operation {word} which has no identity")
-                    )
-        if not dims:
-            return a
-        a = p.uncut(a)
-        nearest = _order(p, a, range(len(a.shape)))[-1]
-        if nearest not in dims and a.shape[nearest].known != 1:
-            return _rows_added(p, name, a, dims, out.dtype)
-        return _reduced(p, a, dims, out.dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
+        return reduced(p, name, a, dims, out.dtype)
 
 
-for _row in REDUCTIONS:
-    _reduction(_row)
+_ROWS: dict[str, Reduction] = {row.name: row for row in REDUCTIONS}
+for _name in _ROWS:
+    _reduction(_name)
 
 
 def _arg_reduction(name: str, comparison: str, extreme: str) -> None:

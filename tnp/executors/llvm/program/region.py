@@ -8,9 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import tnp.executors.llvm.program.decompositions
-import tnp.executors.llvm.program.equations
-import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
+import tnp.executors.llvm.program.vocabulary  # noqa: F401 — the rules
 from tnp.core import dtypes, prims, sizes, views
 from tnp.core.devices import cpu
 from tnp.core.prims.control_flow import starts_over, stored
@@ -21,7 +19,7 @@ from tnp.core.symbols import is_symbol, value_of
 from tnp.executors.base import Region
 from tnp.executors.llvm import target
 from tnp.executors.llvm.any_size import SIZES, AnySizeRegion, Roots, roots_of
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.functions import written as written_program
 from tnp.executors.llvm.program.instructions import SLOTS

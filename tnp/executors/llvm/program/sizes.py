@@ -13,7 +13,7 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.sizes import equals
 from tnp.executors.llvm.any_size import Roots
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.instructions import SHAPES, SLOTS, Writer
 from tnp.executors.llvm.program.integer_code import IntegerCode
 from tnp.executors.llvm.program.integers import LARGEST, Int, Size

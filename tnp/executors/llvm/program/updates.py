@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.arrays import check_indices, element_index
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.integers import Atom, Int, coefficient
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.numbers import as_dtype, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
-from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast, sliced
+from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast, sliced, take_one
 
 __all__ = ["own"]
 
@@ -47,7 +45,7 @@ def _fitted(p: Program, value: Any, target: StridedView) -> Array:
         return Thunk(target.shape, target.dtype, lambda p, at: element)
     array: Array = value
     while len(array.shape) > len(target.shape):
-        array = VIEWS["squeeze"](p, None, array, [0])
+        array = take_one(p, array, 0, ZERO)
     if array.dtype is not target.dtype:
         raise Refused("an update of another dtype")
     first = len(target.shape) - len(array.shape)
@@ -146,27 +144,4 @@ def _slice_update(p: Program, b: BoundSymbol) -> None:
     assert isinstance(target, StridedView)
     p.keep_what_is_read(base.memory, proxy.name)
     p.assign(target, _fitted(p, value, target))
-    p.bind(b.output, base)
-
-
-@step("index_put")
-def _index_put(p: Program, b: BoundSymbol) -> None:
-    proxy, indices, values, accumulate = b.args
-    base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
-    found: Sequence[Array] = [p.value(i) for i in indices]
-    found = [p.force(i) if i.cost or base.memory in i.reads else i for i in found]
-    for d, i in enumerate(found):
-        check_indices(p, i, base.shape[d], d)
-    p.keep_what_is_read(base.memory, proxy.name)
-    value = p.value(values)
-    if base.memory in value.reads:
-        value = p.force(value)
-    rank = len(found[0].shape)
-    with p.loops(value.shape) as at:
-        first = tuple(element_index(p, i, at[:rank], n) for i, n in zip(found, base.shape))
-        where = (*first, *at[rank:])
-        element = value.element(p, at)
-        if accumulate:
-            element = p.code.apply("add", [p.load(base, where), element], base.dtype, base.dtype)
-        p.store(base, where, element)
     p.bind(b.output, base)

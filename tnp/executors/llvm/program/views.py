@@ -10,11 +10,11 @@ from tnp.core import dtypes, prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import view_maps
-from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.lowering import Refused
 from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Atom, Int, coefficient, row_major, without
 from tnp.executors.llvm.program.ir import Operand, Register
-from tnp.executors.llvm.program.lowering import ONE, ZERO, Program
+from tnp.executors.llvm.program.lowering import ZERO, Program
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rotations import rotation
 from tnp.executors.llvm.program.rules import rule, step
@@ -172,26 +172,6 @@ def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any
     return a
 
 
-def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Array:
-    return moved(a, [a.shape[d] for d in permutation], view_maps.transposed(permutation)) if permutation else a
-
-
-def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
-    for d in sorted(dims, reverse=True):
-        require_equal(
-            p,
-            a.shape[d],
-            ONE,
-            lambda n, _: ValueError("cannot select an axis to squeeze out which has size not equal to one"),
-        )
-        a = take_one(p, a, d, ZERO)
-    return a
-
-
-def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
-    return moved(a, a.shape, view_maps.flipped(dims, a.shape))
-
-
 def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
     return broadcast(p, a, [whole(p, n) for n in shape], dims, _words(p, out))
 
@@ -282,37 +262,17 @@ def _is_contiguous(a: StridedView) -> bool:
     return all(n.low > 0 and (n.known == 1 or Int.of(s) == e) for n, s, e in zip(a.shape, a.strides, expected))
 
 
-def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int) -> Array:
-    length = whole(p, p.value(out.shape[-1]))
-    rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
-    return moved(a, [*rest, length], view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
-
-
-def _unfold(p: Program, out: TensorProxy, a: Array, dim: int, size: int, step: int) -> Array:
-    shape = [whole(p, p.value(n)) for n in out.shape]
-    return moved(a, shape, view_maps.unfolded(dim % len(a.shape), step))
-
-
-def _as_language(p: Program, out: Any, a: Array, name: str) -> Array:
-    return a
-
-
-#: the prims that look at memory, by name: what a write may go through
+#: The prims that look at memory and have rules of their own here, by name. :mod:`.vocabulary` adds those that are lowered as in regions.
+#: A write may go through all of them.
 VIEWS: dict[str, Callable[..., Array]] = {
     "select": _select,
     "dynamic_slice": _dynamic_slice,
     "slice": _slice,
-    "transpose": _transpose,
-    "squeeze": _squeeze,
-    "flip": _flip,
     "broadcast_in_dim": _broadcast_in_dim,
     "reshape": _reshape,
-    "diagonal": _diagonal,
-    "as_language": _as_language,
 }
 for _name, _view in VIEWS.items():
     rule(_name)(_view)
-rule("unfold")(_unfold)  # its elements stand in several places: nothing is written through it
 
 
 @step("slice")

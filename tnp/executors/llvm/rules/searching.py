@@ -8,7 +8,9 @@ from tnp.core import dtypes, symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
-from tnp.executors.llvm.graph import Lowering, Node, Search, rule
+from tnp.executors.llvm.graph import Node, Search
+from tnp.executors.llvm.graph_lowering import GraphLowering
+from tnp.executors.llvm.lowering import rule
 
 __all__: list[str] = []
 
@@ -28,7 +30,7 @@ def _is_searched(bsym: BoundSymbol) -> bool:
 
 
 @rule("searchsorted", checker=_is_searched)
-def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node, right: bool = False) -> Node:
+def _searchsorted(lowering: GraphLowering, output: TensorProxy, a: Node, values: Node, right: bool = False) -> Node:
     """The insertion points of ``values``. The kernel refuses an array that is not sorted or has a NaN."""
     (n,) = a.shape
     if not isinstance(n, int) or n > 1:
@@ -41,11 +43,10 @@ def _searchsorted(lowering: Lowering, output: TensorProxy, a: Node, values: Node
     if isinstance(n, int) and n <= target.SEARCHED:
         counted = lowering.make("convert_element_type", before.shape, dtypes.int64, (before,))
         return lowering.reduce("sum", values.shape, dtypes.int64, counted, (len(values.shape),))
-    lowering.position += 1
-    return lowering.graph.add(Search(before, position=lowering.position))
+    return lowering.add(Search(before, position=lowering.next_position()))
 
 
-def _is_before(lowering: Lowering, a: Node, values: Node, right: bool) -> Node:
+def _is_before(lowering: GraphLowering, a: Node, values: Node, right: bool) -> Node:
     """Whether each element is before each value; the elements are the last dimension."""
     (n,), rank = a.shape, len(values.shape)
     shape = (*values.shape, n)

@@ -11,26 +11,16 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.slice_bounds import slice_bounds
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target, view_maps
-from tnp.executors.llvm.graph import (
-    Indices,
-    Lowering,
-    Node,
-    Reduction,
-    Refused,
-    Scan,
-    Update,
-    View,
-    origin,
-    rule,
-    variables,
-)
+from tnp.executors.llvm.graph import Indices, Node, Reduction, Scan, Update, View, origin, variables
+from tnp.executors.llvm.graph_lowering import GraphLowering
 from tnp.executors.llvm.index import Index
+from tnp.executors.llvm.lowering import Lowering, Refused, Value, rule
 
 __all__ = ["groups_of_any_size", "only_ones_differ"]
 
 
 @rule("broadcast_in_dim")
-def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
+def _broadcast(lowering: GraphLowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
     if tuple(output.shape) == a.shape:
         return a
     own = {d: n for n, d in zip(a.shape, dims)}
@@ -40,18 +30,25 @@ def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dim
     )  # fmt: skip
 
 
-@rule("transpose")
-def _transpose(lowering: Lowering, output: TensorProxy, a: Node, permutation: Any) -> Node:
-    return lowering.view(a, output.shape, view_maps.transposed(permutation), whole=True)
+@rule("transpose", in_loops=True)
+def _transpose(lowering: Lowering, output: TensorProxy, a: Value, permutation: Any) -> Any:
+    return lowering.view(a, [a.shape[d] for d in permutation], view_maps.transposed(permutation), whole=True)
 
 
-@rule("squeeze")
-def _squeeze(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(a, output.shape, view_maps.squeezed(dims, len(a.shape)), whole=True)
+@rule("squeeze", in_loops=True)
+def _squeeze(lowering: Lowering, output: TensorProxy, a: Value, dims: Any) -> Any:
+    for d in dims:
+        lowering.require_one(a.shape[d], _cannot_squeeze)
+    left = [n for d, n in enumerate(a.shape) if d not in dims]
+    return lowering.view(a, left, view_maps.squeezed(dims, len(a.shape)), whole=True)
+
+
+def _cannot_squeeze(*sizes: int) -> Exception:
+    return ValueError("cannot select an axis to squeeze out which has size not equal to one")
 
 
 @rule("slice")
-def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
+def _slice(lowering: GraphLowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
     steps = [1] * len(starts) if strides is None else list(strides)
     return lowering.view(a, output.shape, view_maps.sliced(starts, steps))
 
@@ -66,7 +63,7 @@ def _has_bounds(b: BoundSymbol) -> bool:
 
 @rule("dynamic_slice", checker=_has_bounds)
 def _dynamic_slice(
-    lowering: Lowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
+    lowering: GraphLowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
 ) -> Node:
     found = slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
     if found is None:
@@ -77,33 +74,33 @@ def _dynamic_slice(
     )
 
 
-@rule("flip")
-def _flip(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(a, output.shape, view_maps.flipped(dims, a.shape), whole=True)
+@rule("flip", in_loops=True)
+def _flip(lowering: Lowering, output: TensorProxy, a: Value, dims: Any) -> Any:
+    return lowering.view(a, a.shape, view_maps.flipped(dims, a.shape), whole=True)
 
 
 @rule("select", checker=lambda b: type(b.args[2]) is int)
-def _select(lowering: Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
+def _select(lowering: GraphLowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
     return lowering.view(a, output.shape, view_maps.selected(dim, index if index >= 0 else a.shape[dim] + index))
 
 
-@rule("diagonal")
-def _diagonal(lowering: Lowering, output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
-    return lowering.view(a, output.shape, view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
+@rule("diagonal", in_loops=True)
+def _diagonal(lowering: Lowering, output: TensorProxy, a: Value, offset: int, dim1: int, dim2: int) -> Any:
+    return lowering.view(a, lowering.sizes(output.shape), view_maps.diagonal(offset, dim1, dim2, len(a.shape)))
 
 
-@rule("as_language")
-def _as_language(lowering: Lowering, output: TensorProxy, a: Node, name: str) -> Node:
+@rule("as_language", in_loops=True)
+def _as_language(lowering: Lowering, output: TensorProxy, a: Value, name: str) -> Any:
     return a
 
 
-@rule("unfold", checker=lambda b: b.args[0].ndim > 0)
-def _unfold(lowering: Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
-    return lowering.view(a, output.shape, view_maps.unfolded(dim % len(a.shape), step), repeats=True)
+@rule("unfold", checker=lambda b: b.args[0].ndim > 0, in_loops=True)
+def _unfold(lowering: Lowering, output: TensorProxy, a: Value, dim: int, size: int, step: int) -> Any:
+    return lowering.view(a, lowering.sizes(output.shape), view_maps.unfolded(dim % len(a.shape), step), repeats=True)
 
 
 @rule("reshape")
-def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> Node:
+def _reshape(lowering: GraphLowering, output: TensorProxy, a: Node, shape: Any) -> Node:
     if tuple(output.shape) == a.shape:
         return a
     if any(isinstance(n, symbols.Extent) for n in (*output.shape, *a.shape)):
@@ -141,7 +138,7 @@ def only_ones_differ(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(first) == len(second) and all(n == m for n, m in zip(first, second))
 
 
-def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
+def _with_ones(lowering: GraphLowering, output: TensorProxy, a: Node) -> Node:
     """A reshape of symbolic sizes that inserts or drops dimensions of 1."""
     kept = [d for d, n in enumerate(a.shape) if n != 1]
     wanted = [d for d, n in enumerate(output.shape) if n != 1]
@@ -185,7 +182,7 @@ def _repeats_rows(a: Node) -> bool:
 
 
 def _require_runs(
-    lowering: Lowering, new: Sequence[Any], old: Sequence[Any], groups: Sequence[tuple[list[int], list[int]]]
+    lowering: GraphLowering, new: Sequence[Any], old: Sequence[Any], groups: Sequence[tuple[list[int], list[int]]]
 ) -> None:
     """Makes the kernel refuse sizes for which old and new runs have different numbers of elements. The last run is not checked: it agrees
     if all others do."""

@@ -15,7 +15,9 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
-from tnp.executors.llvm.graph import Lowering, Node, rule, with_zeros
+from tnp.executors.llvm.graph import Node, with_zeros
+from tnp.executors.llvm.graph_lowering import GraphLowering
+from tnp.executors.llvm.lowering import rule
 
 __all__ = ["is_one_product"]
 
@@ -32,7 +34,7 @@ def _is_bound_by_memory(bsym: BoundSymbol) -> bool:
 
 
 @rule("matmul", checker=_is_bound_by_memory)
-def _matrix_vector(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
+def _matrix_vector(lowering: GraphLowering, output: TensorProxy, a: Node, b: Node) -> Node:
     """``[1, k] @ [k, n]`` as sums down the columns, ``[m, k] @ [k, 1]`` as sums along the rows."""
     along = 0 if a.shape[0] == 1 and b.shape[1] != 1 else 1
     if along == 0:
@@ -56,7 +58,7 @@ def _is_of_vectors(bsym: BoundSymbol) -> bool:
 
 
 @rule("matmul", checker=_is_of_vectors)
-def _dot(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
+def _dot(lowering: GraphLowering, output: TensorProxy, a: Node, b: Node) -> Node:
     n = a.shape[1:]
     left = lowering.view(a, n, lambda at: with_zeros(at, (0,)), whole=True)
     right = lowering.view(b, n, lambda at: with_zeros(at, (1,)), whole=True)

@@ -18,7 +18,9 @@ from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import target
-from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
+from tnp.executors.llvm.graph import Graph, Node, Product
+from tnp.executors.llvm.graph_lowering import GraphLowering
+from tnp.executors.llvm.lowering import rule
 
 __all__ = ["only_multiplies"]
 
@@ -38,15 +40,14 @@ def _is_small_inside(bsym: BoundSymbol) -> bool:
 
 
 @rule("matmul", checker=_is_small_inside)
-def _product(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
+def _product(lowering: GraphLowering, output: TensorProxy, a: Node, b: Node) -> Node:
     """The sum over the last dimension of ``a[i, k] * b[k, j]`` at ``(i, j, k)``."""
     shape = (a.shape[0], b.shape[1], a.shape[1])
     left = lowering.view(a, shape, lambda at: (at[0], at[2]), repeats=True, whole=True)
     right = lowering.view(b, shape, lambda at: (at[2], at[1]), repeats=True, whole=True)
     products = lowering.make("mul", shape, output.dtype, (left, right))
-    lowering.position += 1
-    made = Product(output.shape, output.dtype, products, position=lowering.position, in_panels=True)
-    return lowering.graph.add(made)
+    made = Product(output.shape, output.dtype, products, position=lowering.next_position(), in_panels=True)
+    return lowering.add(made)
 
 
 def only_multiplies(graph: Graph, work: Sequence[Node]) -> bool:

@@ -6,7 +6,7 @@ threads. If LAPACK does not converge, the kernel refuses its arguments, and NumP
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tnp.core import dtypes, prims
@@ -14,7 +14,6 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.core.sizes import is_known
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm.graph import Indices, Lowering, Node, Routine, rule
 from tnp.executors.llvm.lapack import (
     Layout,
     decomposes,
@@ -25,6 +24,7 @@ from tnp.executors.llvm.lapack import (
     layout_of_svd,
     wide_dtype,
 )
+from tnp.executors.llvm.lowering import Lowering, Refused, Value, rule
 
 __all__ = ["has_other_signs"]
 
@@ -52,37 +52,34 @@ def _is_small(bsym: BoundSymbol) -> bool:
     return is_small(m, n, full=full) and not is_vector and decomposes(wide_dtype(a.dtype))
 
 
+def _is_small_in_loops(lowering: Lowering, bsym: BoundSymbol, a: Value, *options: bool) -> bool:
+    m, n = map(lowering.length, a.shape[-2:])
+    if m is None or n is None or not is_small(m, n, full=True in options[:1] and bsym.sym is not prims.eigh):
+        raise Refused("a decomposition of a large matrix, or of one whose size is not known")
+    if a.dtype.kind not in "fc" or not decomposes(wide_dtype(a.dtype)):
+        raise Refused(f"decompositions of {a.dtype}")
+    return True
+
+
 class _Decomposed:
-    """A routine's memory: each result has its own lines."""
+    """A routine's memory: each result has its own lines. ``vectors`` are the positions of results without which it does less."""
 
-    def __init__(self, lowering: Lowering, a: Node, layout: Layout) -> None:
+    def __init__(self, lowering: Lowering, a: Value, layout: Layout, vectors: Sequence[int] = ()) -> None:
         self.lowering, self.layout, self.given = lowering, layout, a.dtype
-        *self.stack, m, n = a.shape
-        a = self.converted(a, wide_dtype(a.dtype))
-        lines = self._view(a, layout.lines, layout.width, lambda at: (at[-1].divide(m)[1], at[-2].divide(n)[1]))
-        lowering.position += 1
-        self.memory = Routine(layout.routine, lines, position=lowering.position, without_vectors=layout.without_vectors)
-        lowering.graph.add(self.memory)
+        self.stack = a.shape[:-2]
+        lines = lowering.lines(self.converted(a, wide_dtype(a.dtype)), layout.lines, layout.width)
+        self.memory = lowering.routine(layout.routine, lines, layout.without_vectors, vectors)
 
-    def _view(self, source: Node, lines: int, width: int, where: Any) -> Node:
-        """A view whose matrices repeat elements of those of ``source``."""
-        r = len(self.stack)
-        shape = (*self.stack, lines, width)
-        return self.lowering.view(source, shape, lambda at: (*at[:r], *where(at)), repeats=True, whole=True)
-
-    def line(self, i: int, count: int) -> Node:
+    def line(self, i: int, count: int) -> Any:
         """The first elements of a line."""
         return self.lowering.view(self.memory, (*self.stack, count), lambda at: (*at[:-1], i, at[-1]))
 
-    def columns(self, first: int, rows: int, count: int) -> Node:
+    def columns(self, first: int, rows: int, count: int) -> Any:
         """A matrix whose columns are lines."""
+        shape = (*self.stack, rows, count)
+        return self.lowering.view(self.memory, shape, lambda at: (*at[:-2], at[-1] + first, at[-2]))
 
-        def where(at: Indices) -> Indices:
-            return (*at[:-2], at[-1] + first, at[-2])
-
-        return self.lowering.view(self.memory, (*self.stack, rows, count), where)
-
-    def values(self, count: int) -> Node:
+    def values(self, count: int) -> Any:
         """Real values. They are NaN where LAPACK fails."""
         line = self.line(self.layout.values, count)
         if self.memory.dtype.kind == "c":
@@ -90,30 +87,33 @@ class _Decomposed:
         self.check(line)
         return self.converted(line, dtypes.real_counterpart(self.given))
 
-    def converted(self, x: Node, dtype: DType) -> Node:
+    def converted(self, x: Any, dtype: DType) -> Any:
         return x if x.dtype is dtype else self.lowering.make("convert_element_type", x.shape, dtype, (x,))
 
-    def check(self, line: Node) -> None:
+    def check(self, line: Any) -> None:
         finite = self.lowering.make("isfinite", line.shape, dtypes.bool8, (line,))
         self.lowering.refuse(self.lowering.make("logical_not", line.shape, dtypes.bool8, (finite,)))
 
-    def vectors(self, dtype: DType, *vectors: Node) -> tuple[Node, ...]:
-        """Results in C order, without which the routine does less."""
-        made = [self.lowering.make("convert_element_type", v.shape, dtype, (v,)) for v in vectors]
-        for v in made:
-            v.layout = Node("empty", v.shape, dtype)
-        self.memory.vectors = tuple(made)
-        return self.memory.vectors
+    def vectors(self, x: Any, dtype: DType) -> Any:
+        """A result in C order."""
+        return self.lowering.copied(x, dtype, in_c_order=True)
 
 
-@rule("eigh", checker=_is_small)
-def _eigh(lowering: Lowering, output: TensorProxy, a: Node, upper: bool = False) -> tuple[Node, ...]:
-    n = a.shape[-1]
-    made = _Decomposed(lowering, a, layout_of_eigh(n, upper))
-    return made.values(n), *made.vectors(a.dtype, made.columns(0, n, n))
+def _shape_of(lowering: Lowering, a: Value) -> tuple[int, int]:
+    """Rows and columns, which are known."""
+    m, n = map(lowering.length, a.shape[-2:])
+    assert m is not None and n is not None
+    return m, n
 
 
-def _eigenvalues(made: _Decomposed, n: int, dtype: DType) -> Node:
+@rule("eigh", checker=_is_small, in_loops=_is_small_in_loops)
+def _eigh(lowering: Lowering, output: TensorProxy, a: Value, upper: bool = False) -> tuple[Any, ...]:
+    n, _ = _shape_of(lowering, a)
+    made = _Decomposed(lowering, a, layout_of_eigh(n, upper), vectors=(1,))
+    return made.values(n), made.vectors(made.columns(0, n, n), a.dtype)
+
+
+def _eigenvalues(made: _Decomposed, n: int, dtype: DType) -> Any:
     values = made.line(made.layout.values, n)
     made.check(values)
     if values.dtype.kind == "f":
@@ -122,41 +122,41 @@ def _eigenvalues(made: _Decomposed, n: int, dtype: DType) -> Node:
     return made.converted(values, dtype)
 
 
-@rule("eig", checker=_is_small)
-def _eig(lowering: Lowering, output: TensorProxy, a: Node) -> tuple[Node, ...]:
-    n = a.shape[-1]
-    made = _Decomposed(lowering, a, layout_of_eig(n, a.dtype))
+@rule("eig", checker=_is_small, in_loops=_is_small_in_loops)
+def _eig(lowering: Lowering, output: TensorProxy, a: Value) -> tuple[Any, ...]:
+    n, _ = _shape_of(lowering, a)
+    made = _Decomposed(lowering, a, layout_of_eig(n, a.dtype), vectors=(1,))
     values = _eigenvalues(made, n, output.dtype)
     first = made.layout.right
     vectors = made.columns(first, n, n)
     if a.dtype.kind == "f":
         parts = (vectors, made.columns(first + n, n, n))
         vectors = lowering.make("complex", vectors.shape, dtypes.complex128, parts)
-    return values, *made.vectors(output.dtype, vectors)
+    return values, made.vectors(vectors, output.dtype)
 
 
-@rule("eigvals", checker=_is_small)
-def _eigvals(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
-    n = a.shape[-1]
+@rule("eigvals", checker=_is_small, in_loops=_is_small_in_loops)
+def _eigvals(lowering: Lowering, output: TensorProxy, a: Value) -> Any:
+    n, _ = _shape_of(lowering, a)
     return _eigenvalues(_Decomposed(lowering, a, layout_of_eig(n, a.dtype, vectors=False)), n, output.dtype)
 
 
-@rule("svd", checker=_is_small)
-def _svd(lowering: Lowering, output: TensorProxy, a: Node, full: bool = False) -> tuple[Node, ...]:
-    m, n = a.shape[-2:]
+@rule("svd", checker=_is_small, in_loops=_is_small_in_loops)
+def _svd(lowering: Lowering, output: TensorProxy, a: Value, full: bool = False) -> tuple[Any, ...]:
+    m, n = _shape_of(lowering, a)
     few = min(m, n)
-    made = _Decomposed(lowering, a, layout_of_svd(m, n, full))
+    made = _Decomposed(lowering, a, layout_of_svd(m, n, full), vectors=(0, 2))
     s = made.values(few)
     left = made.columns(made.layout.left, m, m if full else few)
-    u, vh = made.vectors(a.dtype, left, made.columns(made.layout.right, n if full else few, n))
-    return u, s, vh
+    right = made.columns(made.layout.right, n if full else few, n)
+    return made.vectors(left, a.dtype), s, made.vectors(right, a.dtype)
 
 
-@rule("qr", checker=_is_small)
-def _qr(lowering: Lowering, output: TensorProxy, a: Node, full: bool = False) -> tuple[Node, ...]:
-    m, n = a.shape[-2:]
+@rule("qr", checker=_is_small, in_loops=_is_small_in_loops)
+def _qr(lowering: Lowering, output: TensorProxy, a: Value, full: bool = False) -> tuple[Any, ...]:
+    m, n = _shape_of(lowering, a)
     few = m if full else min(m, n)
-    made = _Decomposed(lowering, a, layout_of_qr(m, n, full))
+    made = _Decomposed(lowering, a, layout_of_qr(m, n, full), vectors=(0, 1))
     r = made.columns(0, few, n)
     numbers = lowering.make("iota", (max(m, n),), dtypes.int64, (0, 1))
     row, column = (
@@ -164,5 +164,5 @@ def _qr(lowering: Lowering, output: TensorProxy, a: Node, full: bool = False) ->
     )
     is_above = lowering.make("le", r.shape, dtypes.bool8, (row, column))
     triangle = lowering.make("where", r.shape, r.dtype, (is_above, r, 0))
-    q, r = made.vectors(a.dtype, made.columns(made.layout.left, m, few), triangle)
-    return q, r
+    q = made.columns(made.layout.left, m, few)
+    return made.vectors(q, a.dtype), made.vectors(triangle, a.dtype)

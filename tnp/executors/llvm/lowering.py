@@ -7,8 +7,9 @@ instructions (:class:`~.program.vocabulary.LoopLowering`). So most prims have on
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tnp.core import prims
@@ -16,7 +17,7 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["RULES", "Lowering", "Refused", "Rule", "Value", "Where", "outputs_of", "rule"]
+__all__ = ["RULES", "Lowering", "Refused", "Rule", "Value", "Where", "outputs_of", "product", "rule"]
 
 #: from a position in a view to one in its source
 Where: TypeAlias = "Callable[[Any], Any]"
@@ -36,6 +37,11 @@ class Value(Protocol):
     def dtype(self) -> DType: ...
 
 
+def product(sizes: Iterable[Any]) -> Any:
+    """The product of dimensions."""
+    return functools.reduce(lambda n, m: m if type(n) is int and n == 1 else n * m, sizes, 1)
+
+
 class Lowering(ABC):
     """What values are made of. ``outputs`` are the results of the prim whose rule runs."""
 
@@ -50,6 +56,10 @@ class Lowering(ABC):
     @abstractmethod
     def length(self, n: Any) -> int | None:
         """A dimension, if it is the same in every call."""
+
+    def at_least_zero(self, n: Any) -> Any:
+        """``n``, or 0 if it is negative. Of symbolic sizes that is known."""
+        return n
 
     @abstractmethod
     def require_one(self, n: Any, failure: Callable[..., Exception]) -> None:

@@ -70,6 +70,9 @@ def operation(p: Program, name: str, made: DType, args: Sequence[Any], dtype: DT
     of = arrays[0].dtype if dtype is None else dtype
     if name == "bitcast":
         return _elementwise(p, arrays, made, 0, lambda p, e: p.code.bitcast(e[0], of, made))
+    if name in ("real", "imag") and of.kind != "c":
+        zero = constant(0, of)
+        return arrays[0] if name == "real" else _elementwise(p, arrays, of, 0, lambda p, e: zero)
     # A number that does not fit raises here, not where the elements are computed.
     fixed = [None if _is_array(a) else as_dtype(p, a, of) for a in args]
 
@@ -136,11 +139,6 @@ def _check_power(p: Program, out: TensorProxy, base: Any, exponent: Any) -> None
     p.check(code.negated(code.get(any_negative)), _negative_power)
 
 
-@rule("where")
-def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Array:
-    return operation(p, "where", out.dtype, [condition, a, b])
-
-
 def _chosen(p: Program, condition: Array, a: Any, b: Any, dtype: DType) -> Array:
     """Elements of ``a`` or ``b``."""
     fixed = [None if _is_array(x) else _choice(p, x, dtype) for x in (a, b)]
@@ -202,28 +200,6 @@ def _convert_scalar(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Arr
 
 def _out_of_bounds(dtype: str, x: int) -> Exception:
     return OverflowError(f"Python integer {x} out of bounds for {dtype}")
-
-
-@rule("real")
-def _real(p: Program, out: TensorProxy, a: Array) -> Array:
-    return a if a.dtype.kind != "c" else _part(p, "real", out, a)
-
-
-@rule("imag")
-def _imag(p: Program, out: TensorProxy, a: Array) -> Array:
-    if a.dtype.kind == "c":
-        return _part(p, "imag", out, a)
-    zero = constant(0, out.dtype)
-    return _elementwise(p, [a], out.dtype, 0, lambda p, e: zero)
-
-
-def _part(p: Program, name: str, out: TensorProxy, a: Array) -> Array:
-    return _elementwise(p, [a], out.dtype, 0, lambda p, e: p.code.apply(name, e, a.dtype, out.dtype))
-
-
-@rule("complex")
-def _complex(p: Program, out: TensorProxy, re: Any, im: Any) -> Array:
-    return operation(p, "complex", out.dtype, (re, im), dtypes.real_counterpart(out.dtype))
 
 
 @rule("convert_number")

@@ -243,35 +243,6 @@ _arg_reduction("argmax", "gt", "amax")
 _arg_reduction("argmin", "lt", "amin")
 
 
-@rule("var")
-def _var(p: Program, out: TensorProxy, a: Array, dims: Sequence[int], *, correction: Any) -> Array:
-    if a.dtype not in _COMPENSATED or not dims or type(correction) not in (int, float):
-        raise Refused(f"variances of {a.dtype}")
-    x = p.force(a) if a.cost else a
-    code, dtype = p.code, a.dtype
-
-    def as_float(count: Int, less: float) -> Operand:
-        return code.raw("fsub", code.convert(count, dtypes.int64, dtype), constant(float(less), dtype), dtype)
-
-    def reduce(x: Array, fixed: dict[int, Int]) -> Operand:
-        count = ONE
-        for d in dims:
-            count = count * x.shape[d]
-        mean = code.raw("fdiv", _accumulate(p, "sum", x, dims, fixed), as_float(count, 0), dtype)
-
-        def squared(p: Program, at: At) -> Operand:
-            apart = code.raw("fsub", x.element(p, at), mean, dtype)
-            return code.raw("fmul", apart, apart, dtype)
-
-        total = _accumulate(p, "sum", Thunk(x.shape, x.dtype, squared, x.reads, 2), dims, fixed)
-        # Of too few, NumPy divides by 0.
-        rest, zero = as_float(count, float(correction)), constant(0.0, dtype)
-        divisor = code.select(code.raw("fcmp ogt", rest, zero, dtype, dtypes.bool8), rest, zero, dtype)
-        return code.raw("fdiv", total, divisor, dtype)
-
-    return _reduced(p, x, dims, out.dtype, reduce)
-
-
 def _cumulative(name: str, operation: str) -> None:
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dim: int) -> Array:

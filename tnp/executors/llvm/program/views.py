@@ -112,8 +112,7 @@ def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
 
 def _bounds(p: Program, n: Int, start: Any, stop: Any, step: int) -> tuple[Int, Int]:
     """The first position of a slice, and how many there are, as Python's ``slice.indices`` has it."""
-    if step < 0:
-        raise Refused("a slice backwards with bounds of the program")
+    low, high = (ZERO, n) if step > 0 else (Int(-1), n - 1)
 
     def clipped(x: Any, default: Int) -> Int:
         if x is None:
@@ -123,13 +122,11 @@ def _bounds(p: Program, n: Int, start: Any, stop: Any, step: int) -> tuple[Int, 
             i = i + n
         elif i.low < 0:
             i = _from_end_unchecked(p, i, n)
-        return p.minimum(p.maximum(i, ZERO), n)
+        return p.minimum(p.maximum(i, low), high)
 
-    first, last = clipped(start, ZERO), clipped(stop, n)
-    length = p.maximum(last - first, ZERO)
-    if step != 1:
-        length = _count(p, length, step)
-    return first, length
+    first, last = (clipped(start, low), clipped(stop, high)) if step > 0 else (clipped(start, high), clipped(stop, low))
+    length = p.maximum(last - first if step > 0 else first - last, ZERO)
+    return first, length if abs(step) == 1 else _count(p, length, abs(step))
 
 
 def _from_end_unchecked(p: Program, i: Int, n: Int) -> Int:

@@ -26,6 +26,8 @@ from tnp.executors.llvm.routines import ROUTINES
 
 __all__: list[str] = []
 
+#: operations up to which an element is computed at each place where it is repeated
+CHEAP = 1
 #: additions that an element of a sorted row takes
 SORTING = 8
 
@@ -51,6 +53,9 @@ class LoopLowering(Lowering):
     def length(self, n: Any) -> int | None:
         return Int.of(n).known
 
+    def at_least_zero(self, n: Int) -> Int:
+        return self.p.maximum(n, ZERO)
+
     def require_one(self, n: Any, failure: Callable[..., Exception]) -> None:
         require_equal(self.p, n, ONE, failure)
 
@@ -62,18 +67,23 @@ class LoopLowering(Lowering):
     # Values
 
     def make(self, op: str, shape: Sequence[Any], dtype: DType, args: Sequence[Any] = ()) -> Array:
-        p, sizes = self.p, list(map(Int.of, shape))
+        p = self.p
+        if op in ("empty", "full", "iota"):
+            return self._new(op, list(map(Int.of, shape)), dtype, args)
+        if op == "convert_element_type":
+            return converted(p, args[0], dtype)
+        numbers = [Number(int, x) if isinstance(x, Int) else x for x in args]
+        return operation(p, op, dtype, numbers, dtypes.real_counterpart(dtype) if op == "complex" else None)
+
+    def _new(self, op: str, sizes: Sequence[Int], dtype: DType, args: Sequence[Any]) -> Array:
+        p = self.p
         if op == "empty":
             return self._made(p.temporary(sizes, dtype))
         if op == "full":
             element = as_dtype(p, args[0], dtype)
             return Thunk(sizes, dtype, lambda p, at: element) if sizes else Scalar(element, dtype)
-        if op == "iota":
-            start, by = args
-            return Thunk(sizes, dtype, lambda p, at: p.code.convert(at[0] * by + start, dtypes.int64, dtype))
-        if op == "convert_element_type":
-            return converted(p, args[0], dtype)
-        return operation(p, op, dtype, [Number(int, x) if isinstance(x, Int) else x for x in args])
+        start, by = args
+        return Thunk(sizes, dtype, lambda p, at: p.code.convert(at[0] * by + start, dtypes.int64, dtype))
 
     def _made(self, made: StridedView) -> StridedView:
         self._own.add(made.memory)
@@ -84,6 +94,8 @@ class LoopLowering(Lowering):
         repeats: bool = False, whole: bool = False,
     ) -> Array:  # fmt: skip
         sizes = list(map(Int.of, shape))
+        if repeats and isinstance(source, Thunk) and source.cost > CHEAP:
+            source = self.p.force(source)
         if not any(i.shape for i in lookups):
             return moved(source, sizes, where)
         reads = source.reads.union(*(i.reads for i in lookups))

@@ -42,15 +42,18 @@ def _is_natural(x: Any) -> bool:
     return type(x) in (int, bool) and x >= 0
 
 
-def _bind_elementwise(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: GraphLowering, output: TensorProxy, *args: Any) -> Node:
+def _bind_elementwise(name: str) -> Callable[..., Any]:
+    def lower_one(lowering: Lowering, output: TensorProxy, *args: Any) -> Any:
         return lowering.make(name, output.shape, output.dtype, args)
 
     return lower_one
 
 
-for _name in dict.fromkeys((*rows, "where", "ldexp", "complex", "real", "imag")):
+# Loops have rules of their own where Python's numbers are operands.
+for _name in dict.fromkeys((*rows, "ldexp")):
     rule(_name, checker=_is_supported)(_bind_elementwise(_name))
+for _name in ("where", "complex", "real", "imag"):
+    rule(_name, checker=_is_supported, in_loops=True)(_bind_elementwise(_name))
 
 
 def _always_fits(number: type, dtype: DType) -> bool:

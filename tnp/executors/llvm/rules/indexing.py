@@ -34,16 +34,23 @@ def _part(lowering: Lowering, shape: Sequence[Any], where: Where) -> Callable[[A
     return lambda a: lowering.view(a, shape, where)
 
 
-def _has_lengths(lowering: Lowering, bsym: BoundSymbol, a: Value, *args: Any) -> bool:
-    return None not in map(lowering.length, a.shape)
+def _only_grows(lowering: Lowering, bsym: BoundSymbol, a: Value, value: Any, config: Any) -> bool:
+    """Whether dimensions that are not known have something put around them, and nothing between or cut off."""
+    known = [lowering.length(n) is not None for n in a.shape]
+    return all(ok or (low >= 0 and high >= 0 and not interior) for ok, (low, high, interior) in zip(known, config))
 
 
-@rule("pad", checker=lambda b: is_number(b.args[1]), in_loops=_has_lengths)
+@rule("pad", checker=lambda b: is_number(b.args[1]), in_loops=_only_grows)
 def _pad(lowering: Lowering, output: TensorProxy, a: Value, value: Any, config: Any) -> Any:
     shape = lowering.sizes(output.shape)
     filled = lowering.make("full", shape, output.dtype, (value,))
     starts, counts, places = [], [], []
-    for n, length, (low, _, interior) in zip(a.shape, shape, config):
+    for n, length, (low, high, interior) in zip(a.shape, shape, config):
+        if low >= 0 and high >= 0 and not interior:
+            starts.append(0)
+            counts.append(n)
+            places.append((low, 1))
+            continue
         n, length = (m if (known := lowering.length(m)) is None else known for m in (n, length))
         step = interior + 1
         first = max(0, -(low // step)) if low < 0 else 0
@@ -51,7 +58,7 @@ def _pad(lowering: Lowering, output: TensorProxy, a: Value, value: Any, config: 
         starts.append(first)
         counts.append(last - first + 1)
         places.append((low + first * step, step))
-    if any(c <= 0 for c in counts):
+    if any(isinstance(c, int) and c <= 0 for c in counts):
         return filled
     inside = lowering.view(a, counts, lambda at: tuple(i + s for i, s in zip(at, starts)))
     target = _part(lowering, counts, lambda at: tuple(i * s + f for i, (f, s) in zip(at, places)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core import dtypes
@@ -13,7 +13,7 @@ from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Node, Reduction
 from tnp.executors.llvm.graph_lowering import GraphLowering
-from tnp.executors.llvm.lowering import rule
+from tnp.executors.llvm.lowering import Lowering, Value, product, rule
 
 __all__: list[str] = []
 
@@ -126,16 +126,23 @@ def _is_real_variance(bsym: BoundSymbol) -> bool:
     return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(correction) in (int, float)
 
 
-@rule("var", checker=_is_real_variance)
-def _var(lowering: GraphLowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
+def _is_plain_variance(
+    lowering: Lowering, bsym: BoundSymbol, a: Value, dims: Sequence[int], *, correction: Any
+) -> bool:
+    is_integer = type(correction) in (int, float) and float(correction).is_integer()
+    return a.dtype in (dtypes.float32, dtypes.float64) and bool(dims) and is_integer
+
+
+@rule("var", checker=_is_real_variance, in_loops=_is_plain_variance)
+def _var(lowering: Lowering, output: TensorProxy, a: Value, dims: Sequence[int], *, correction: float) -> Any:
     dims = tuple(dims)
-    count = math.prod(a.shape[d] for d in dims)
+    count = product(a.shape[d] for d in dims)
+    known = lowering.length(count)
     total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
-    known = isinstance(count, int)
-    mean = lowering.make("div", output.shape, a.dtype, (total, float(count) if known else count))
+    mean = lowering.make("div", output.shape, a.dtype, (total, count if known is None else float(known)))
     spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims), repeats=True)
     distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
     squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
     total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)
-    left = float(max(count - correction, 0)) if known else count - int(correction)
+    left = lowering.at_least_zero(count - int(correction)) if known is None else float(max(known - correction, 0))
     return lowering.make("div", output.shape, a.dtype, (total, left))

@@ -50,7 +50,8 @@ def ratio(kernel: Kernel, n: int, dtype: str, seconds: float) -> float:
         if wrong := difference(timers[None].outputs(), expected, dtype):
             raise AssertionError(f"{kernel.name}: {wrong}")
         for timer in timers.values():
-            timer.result = None
+            # On the same arrays: where arrays lie in memory changes times by a tenth.
+            timer.result, timer.args, timer.passed = None, timers[False].args, timers[False].passed
         found = interleaved(timers, seconds, products=kernel.products)
         if found[False] / found[None] < SLOW:
             found = interleaved(timers, MORE_TIME * seconds, products=kernel.products)

@@ -107,7 +107,7 @@ class Module:
         self.roots = set(interface.roots)
         #: the numbers of metadata that are taken, those of hints with their texts, and those of scopes: of each the first of three
         self.metadata = 1
-        self.hints: dict[int, str] = {}
+        self.hints: dict[int, list[str]] = {}
         self.scopes: list[int] = []
         #: words of the longest frame, see :mod:`~tnp.executors.llvm.loop_ir.sharing`
         self.frame = 0
@@ -156,7 +156,7 @@ class Module:
 
     def hint(self, name: str) -> int:
         """The number of the metadata of a loop."""
-        number = self._numbers(2)
+        number = self._numbers(1 + len(HINTS[name]))
         self.hints[number] = HINTS[name]
         return number
 
@@ -275,6 +275,8 @@ class Module:
         for i, own in enumerate(self.scopes):
             others = ", ".join(f"!{self.scopes[j]}" for j in told_apart(i, len(self.scopes)))
             lines += [f"!{own} = distinct !{{!{own}, !0}}", f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
-        for number, text in self.hints.items():
-            lines += [f"!{number} = distinct !{{!{number}, !{number + 1}}}", f"!{number + 1} = !{{{text}}}"]
+        for number, texts in self.hints.items():
+            parts = range(number + 1, number + 1 + len(texts))
+            lines.append(f"!{number} = distinct !{{!{number}, {', '.join(f'!{n}' for n in parts)}}}")
+            lines += [f"!{n} = !{{{text}}}" for n, text in zip(parts, texts)]
         return "\n".join(lines)

@@ -46,11 +46,14 @@ CHUNK = 4096
 #: bytes of a number, and of a partial result
 SLOT_BYTES = 16
 
+_ONE_VECTOR = '!"llvm.loop.interleave.count", i32 1'
 #: what LLVM is told of innermost loops
 HINTS = {
-    **{f"{n} vectors": f'!"llvm.loop.interleave.count", i32 {n}' for n in (1, 2, 4, 8)},
-    "scalar": '!"llvm.loop.vectorize.enable", i1 false',
-    "unrolled": '!"llvm.loop.unroll.full"',
+    **{f"{n} vectors": [f'!"llvm.loop.interleave.count", i32 {n}'] for n in (2, 4, 8)},
+    "1 vectors": [_ONE_VECTOR],
+    "masked": [_ONE_VECTOR, '!"llvm.loop.vectorize.predicate.enable", i1 true'],
+    "scalar": ['!"llvm.loop.vectorize.enable", i1 false'],
+    "unrolled": ['!"llvm.loop.unroll.full"'],
 }
 
 
@@ -242,6 +245,8 @@ class Body:
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
         self.pointers: dict[Any, str] = {}
+        #: by depth of scopes, the line at which instructions may be put before a scope
+        self.slots: dict[int, int] = {}
         #: the buffers, numbered as they are used
         self.memories: dict[Buffer, int] = {}
         self.accumulators: dict[Reduce, Accumulator] = {}
@@ -269,14 +274,15 @@ class Body:
         code = self.code
         before = code.current if code.current != "entry" else "start"
         head, leave = code.label("loop"), code.label("done")
-        code.line(f"br label %{head}")
-        code.block(head)
-        at = len(code.lines)
-        variable = code.temp("i")
-        code.line("")
-        self.values.append({})
-        yield variable
-        self.values.pop()
+        with self._slot():
+            code.line(f"br label %{head}")
+            code.block(head)
+            at = len(code.lines)
+            variable = code.temp("i")
+            code.line("")
+            self.values.append({})
+            yield variable
+            self.values.pop()
         following = code.op(f"add nuw nsw i64 {variable}, 1")
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp ne i64 {following}, {end}")
@@ -286,6 +292,18 @@ class Body:
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """A place for instructions before the scope that is entered inside."""
+        depth = len(self.values)
+        before = self.slots.get(depth)
+        self.slots[depth] = len(self.code.lines)
+        self.code.lines.append("")
+        yield
+        del self.slots[depth]
+        if before is not None:
+            self.slots[depth] = before
 
     def is_cheap(self) -> bool:
         """Whether the statements are so short that writing them out some times saves more than it costs."""
@@ -324,14 +342,15 @@ class Body:
             return
         some, onward = code.label("some"), code.label("onward")
         other = code.label("other") if otherwise is not None else onward
-        code.line(f"br i1 {condition}, label %{some}, label %{other}")
-        code.block(some)
-        self._in_scope(then)
-        code.line(f"br label %{onward}")
-        if otherwise is not None:
-            code.block(other)
-            self._in_scope(otherwise)
+        with self._slot():
+            code.line(f"br i1 {condition}, label %{some}, label %{other}")
+            code.block(some)
+            self._in_scope(then)
             code.line(f"br label %{onward}")
+            if otherwise is not None:
+                code.block(other)
+                self._in_scope(otherwise)
+                code.line(f"br label %{onward}")
         code.block(onward)
 
     def _in_scope(self, write: Callable[[], None]) -> None:
@@ -441,8 +460,44 @@ class Body:
         return self.pointers[buffer]
 
     def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
-        offset = self.index(self.nest.offset(buffer, at))
-        return self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {offset}")
+        """The address of an element: neighbours are known distances from one address, which processors add for free."""
+        offset = self.nest.offset(buffer, at)
+        constant = offset.constant
+        known = constant if isinstance(constant, int) else intervals.linear(symbols.number_of(constant)).constant
+        place = Index(constant - known, offset.terms)
+        pointer = self.find(("place", buffer, place))
+        if pointer is None:
+            pointer = self.values[-1]["place", buffer, place] = self._pointer_at(buffer, place)
+        return str(pointer) if not known else self.code.op(f"getelementptr i8, ptr {pointer}, i64 {known}")
+
+    def _pointer_at(self, buffer: Buffer, place: Index) -> str:
+        """The address of a place: that of its row, which is computed before the loop along it, and how far it is from there."""
+        levels = {atom: level for atom in place.terms if (level := self._level_of(atom)) is not None}
+        along = max(levels.values(), default=0)
+        outer = {atom: place.terms[atom] for atom, level in levels.items() if level < along}
+        row, rest = Index(place.constant, outer), {a: c for a, c in place.terms.items() if a not in outer}
+        slot = self.slots.get(max((levels[atom] for atom in outer), default=0) + 1)
+        if row == Index() or slot is None:
+            return self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {self.index(place)}")
+        pointer = self.find(("place", buffer, row))
+        if pointer is None:
+            level = max((levels[atom] for atom in outer), default=0)
+            lines, values = self.code.lines, self.values
+            self.code.lines, self.values = [], values[: level + 1]
+            pointer = self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {self.index(row)}")
+            lines[slot] = "\n".join([lines[slot], *self.code.lines])
+            self.values[-1]["place", buffer, row] = pointer
+            self.code.lines, self.values = lines, values
+        return (
+            self.code.op(f"getelementptr i8, ptr {pointer}, i64 {self.index(Index(0, rest))}") if rest else str(pointer)
+        )
+
+    def _level_of(self, atom: Any) -> int | None:
+        """In which scope a loop's variable, or what is computed of such, is known; ``None`` of an element of an array."""
+        if isinstance(atom, Part):
+            levels = [self._level_of(a) for a in atom.of.terms]
+            return None if None in levels else max((n for n in levels if n is not None), default=0)
+        return next((n for n in reversed(range(len(self.values))) if atom in self.values[n]), None)
 
     def load(self, buffer: Buffer, at: tuple[Index, ...]) -> Any:
         return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.alias(buffer))

@@ -124,7 +124,40 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
                     emit(body, var, first, code.arithmetic("add", first, str(length)), typical, write, str(length))
                 return
     masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
-    _emit(body, var, begin, count, strip, write, overlaps=may_repeat(statements), masks=masks)
+    overlaps = may_repeat(statements)
+    is_short = strip.vectors == 1 or typical < TIMES * strip.vectors * strip.vector
+    if overlaps and is_short and not body.ahead and not any(isinstance(s, Reduce) for s in statements):
+        _emit_in_parts(body, var, begin, count, typical, strip.vector, write)
+    else:
+        _emit(body, var, begin, count, strip, write, overlaps=overlaps, masks=masks)
+
+
+def _emit_in_parts(body: Body, var: Var, begin: str, count: str, typical: int, vector: int, write: Write) -> None:
+    """Parts of one or some vectors, the last of which begins so early that it is full: fewer instructions around short rows."""
+    code, cost = body.code, cost_of(body.statements)
+    most = target.INTERLEAVED if cost <= target.CHEAP else 2 if cost <= target.MEDIUM else 1
+
+    def time(vectors: int) -> float:
+        return -(-typical // (vectors * vector)) * vectors * target.SLOWER[vectors]
+
+    def in_parts(length: int) -> None:
+        up = code.arithmetic("add", count, str(length - 1))
+        latest = code.arithmetic("sub", count, str(length))
+        with body.plain_loop("0", code.arithmetic("udiv", up, str(length))) as k:
+            first = extreme(code, "smin", code.arithmetic("mul", k, str(length)), latest)
+            with body.counted(var, code.arithmetic("add", begin, first), str(length), f"{length // vector} vectors"):
+                write(None)
+
+    def from_(lengths: Sequence[int]) -> None:
+        if not lengths:
+            with body.counted(var, begin, count, "scalar"):
+                write(None)
+            return
+        length, *others = lengths
+        body.when(code.compare("uge", count, str(length)), lambda: in_parts(length), lambda: from_(others))
+
+    best = min((n for n in target.SLOWER if n <= most), key=time)
+    from_(list(dict.fromkeys((best * vector, vector))))
 
 
 def _most_in_order(body: Body, strip: _Strip) -> int:
@@ -214,6 +247,12 @@ def _emit(
         in_vectors()
 
 
+def _may_be_masked(statements: Sequence[Statement]) -> bool:
+    """Whether what is left over is one vector of which some elements count. An integer division would be one for each element."""
+    memory = {s.buffer for s in statements} | {load.buffer for s in statements for load in s.reads}
+    return engine.target().has_masks and all(b.dtype.kind == "f" and b.dtype.bits >= 32 for b in memory)
+
+
 def _emit_vectors(
     body: Body, begin: str, count: str, strip: _Strip, loop: Callable[..., None], *, overlaps: bool, masks: bool
 ) -> None:  # fmt: skip
@@ -224,6 +263,11 @@ def _emit_vectors(
     rest = code.arithmetic("sub", count, whole)
     if rest == "0":
         return
+    tail = "masked" if not overlaps and _may_be_masked(body.statements) else "scalar"
+    if tail == "masked" and not rest.isdigit():  # vectors, too: fewer loops
+        middle = code.arithmetic("add", begin, whole)
+        body.when(code.compare("ne", rest, "0"), lambda: loop(middle, rest, "masked"))
+        return
     end, middle = code.arithmetic("add", begin, count), code.arithmetic("add", begin, whole)
     filled = code.arithmetic("and", code.arithmetic("add", rest, str(strip.vector - 1)), str(-strip.vector))
     is_short = code.compare("ult", count, str(step)) if overlaps else "true"
@@ -233,4 +277,4 @@ def _emit_vectors(
     body.when(code.compare("uge", length, str(strip.vector)), lambda: loop(first, length, "1 vectors", since))
     last = code.arithmetic("add", first, length)
     left = code.arithmetic("sub", end, last)
-    body.when(code.compare("ne", left, "0"), lambda: loop(last, left, "scalar"))
+    body.when(code.compare("ne", left, "0"), lambda: loop(last, left, tail))

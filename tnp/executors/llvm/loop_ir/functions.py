@@ -11,15 +11,15 @@ from tnp.core import dtypes, intervals, sizes, symbols
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars, target
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.index import Index, Part, Quotient, Var
+from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import memory, strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
+from tnp.executors.llvm.loop_ir.addresses import Addresses
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
     Constant,
     Convert,
-    Element,
     Expression,
     Load,
     Number,
@@ -231,7 +231,7 @@ def typical(n: Any) -> int:
     return n if isinstance(n, int) else symbols.value_of(symbols.number_of(n)) or 0
 
 
-class Body:
+class Body(Addresses):
     """The function of a nest while it is written: ``head`` comes before its loops.
 
     It has many methods: loops, addresses, values and accumulators are written by one object, which knows what has been computed.
@@ -243,10 +243,9 @@ class Body:
         self.head = Function(self.module, nest.words)
         self.code = Code(self.module.code)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
-        self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
-        self.pointers: dict[Any, str] = {}
-        #: by depth of scopes, the line at which instructions may be put before a scope
-        self.slots: dict[int, int] = {}
+        self.values = [dict.fromkeys(nest.inner, "0")]
+        self.pointers = {}
+        self.slots = {}
         #: the buffers, numbered as they are used
         self.memories: dict[Buffer, int] = {}
         self.accumulators: dict[Reduce, Accumulator] = {}
@@ -274,7 +273,7 @@ class Body:
         code = self.code
         before = code.current if code.current != "entry" else "start"
         head, leave = code.label("loop"), code.label("done")
-        with self._slot():
+        with self.slot():
             code.line(f"br label %{head}")
             code.block(head)
             at = len(code.lines)
@@ -292,18 +291,6 @@ class Body:
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
-
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        """A place for instructions before the scope that is entered inside."""
-        depth = len(self.values)
-        before = self.slots.get(depth)
-        self.slots[depth] = len(self.code.lines)
-        self.code.lines.append("")
-        yield
-        del self.slots[depth]
-        if before is not None:
-            self.slots[depth] = before
 
     def is_cheap(self) -> bool:
         """Whether the statements are so short that writing them out some times saves more than it costs."""
@@ -342,7 +329,7 @@ class Body:
             return
         some, onward = code.label("some"), code.label("onward")
         other = code.label("other") if otherwise is not None else onward
-        with self._slot():
+        with self.slot():
             code.line(f"br i1 {condition}, label %{some}, label %{other}")
             code.block(some)
             self._in_scope(then)
@@ -408,96 +395,7 @@ class Body:
         with self.loop(var, begin, end), self.split(others, by):
             yield
 
-    def find(self, key: Any) -> Any:
-        for scope in reversed(self.values):
-            if key in scope:
-                return scope[key]
-        return None
-
     # Memory
-
-    def index(self, index: Index) -> str:
-        """The register of an index's value."""
-        found = self.find(index)
-        if found is not None:
-            return str(found)
-        code, total = self.code, self.head.size(index.constant)
-        for atom, factor in index.terms.items():
-            value = self._part(atom) if isinstance(atom, (Element, Part)) else self.find(atom)
-            assert value is not None, f"{atom} has no loop here"
-            if value == "0":
-                continue
-            scale = self.head.size(factor)
-            term = value if scale == "1" else code.op(f"mul nsw i64 {value}, {scale}")
-            total = term if total == "0" else code.op(f"add nsw i64 {total}, {term}")
-        self.values[-1][index] = total
-        return total
-
-    def _part(self, atom: Element | Part) -> str:
-        if isinstance(atom, Element):
-            return self._position(atom)
-        op = "udiv" if isinstance(atom, Quotient) else "urem"
-        return self.code.op(f"{op} i64 {self.index(atom.of)}, {self.head.size(atom.by)}")
-
-    def _position(self, element: Element) -> str:
-        """An element of an array of indices, from the beginning of its dimension. One out of bounds, for which a check refuses the arguments,
-        is one of the dimension, too."""
-        found = self.find(element)
-        if found is None:
-            code, x = self.code, element.x
-            found = scalars.convert(code, self.value(x), x.dtype, dtypes.int64)
-            if x.dtype.kind == "i":
-                negative = code.op(f"icmp slt i64 {found}, 0")
-                length = code.op(f"select i1 {negative}, i64 {self.head.size(element.limit)}, i64 0")
-                found = code.op(f"add nsw i64 {found}, {length}")
-            found = extreme(code, "umin", found, self.head.last(element.limit))
-            self.values[-1][element] = found
-        return str(found)
-
-    def pointer_to(self, buffer: Buffer) -> str:
-        if buffer not in self.pointers:
-            self.pointers[buffer] = self.head.pointer(buffer)
-        return self.pointers[buffer]
-
-    def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
-        """The address of an element: neighbours are known distances from one address, which processors add for free."""
-        offset = self.nest.offset(buffer, at)
-        constant = offset.constant
-        known = constant if isinstance(constant, int) else intervals.linear(symbols.number_of(constant)).constant
-        place = Index(constant - known, offset.terms)
-        pointer = self.find(("place", buffer, place))
-        if pointer is None:
-            pointer = self.values[-1]["place", buffer, place] = self._pointer_at(buffer, place)
-        return str(pointer) if not known else self.code.op(f"getelementptr i8, ptr {pointer}, i64 {known}")
-
-    def _pointer_at(self, buffer: Buffer, place: Index) -> str:
-        """The address of a place: that of its row, which is computed before the loop along it, and how far it is from there."""
-        levels = {atom: level for atom in place.terms if (level := self._level_of(atom)) is not None}
-        along = max(levels.values(), default=0)
-        outer = {atom: place.terms[atom] for atom, level in levels.items() if level < along}
-        row, rest = Index(place.constant, outer), {a: c for a, c in place.terms.items() if a not in outer}
-        slot = self.slots.get(max((levels[atom] for atom in outer), default=0) + 1)
-        if row == Index() or slot is None:
-            return self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {self.index(place)}")
-        pointer = self.find(("place", buffer, row))
-        if pointer is None:
-            level = max((levels[atom] for atom in outer), default=0)
-            lines, values = self.code.lines, self.values
-            self.code.lines, self.values = [], values[: level + 1]
-            pointer = self.code.op(f"getelementptr i8, ptr {self.pointer_to(buffer)}, i64 {self.index(row)}")
-            lines[slot] = "\n".join([lines[slot], *self.code.lines])
-            self.values[-1]["place", buffer, row] = pointer
-            self.code.lines, self.values = lines, values
-        return (
-            self.code.op(f"getelementptr i8, ptr {pointer}, i64 {self.index(Index(0, rest))}") if rest else str(pointer)
-        )
-
-    def _level_of(self, atom: Any) -> int | None:
-        """In which scope a loop's variable, or what is computed of such, is known; ``None`` of an element of an array."""
-        if isinstance(atom, Part):
-            levels = [self._level_of(a) for a in atom.of.terms]
-            return None if None in levels else max((n for n in levels if n is not None), default=0)
-        return next((n for n in reversed(range(len(self.values))) if atom in self.values[n]), None)
 
     def load(self, buffer: Buffer, at: tuple[Index, ...]) -> Any:
         return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.alias(buffer))

@@ -83,3 +83,20 @@ def test_runs_that_are_others_in_another_call():
     for shape, rows in (((12, 30), 12), ((14, 30), 14), ((12, 30), 6), ((6, 15), 10), ((12, 15), 12)):
         x = RNG.random(shape)
         assert_same(jitted(x, rows), f(x, rows), rtol=1e-12)
+
+
+def test_writes_through_reshapes():
+    """The elements that are written are the array's own."""
+
+    def written(x):
+        x[None].reshape(-1)[1] = 7
+        x.reshape(-1)[::2] += 3
+        return x.sum()
+
+    jitted = tnp.jit(written, dynamic=True)
+    for shape in ((5, 4), (3, 6), (7, 2)):
+        x = RNG.normal(size=shape)
+        (got, mine), (expected, left) = outcome(jitted, [x.copy()]), outcome(written, [x.copy()])
+        assert_same(got, expected)
+        assert_same(mine, left)
+    assert "kernel for any size" in tnp.explain(jitted)

@@ -92,6 +92,8 @@ class GraphLowering(Lowering):
         self.positions: dict[Node, Node] = {}
         self.nodes: dict[str, Node] = {}
         self.position = 0
+        #: whether views are being lowered that an update writes through: none of them is a copy
+        self.is_written = False
 
         #: routines of the prim whose rule runs, and which of its results are vectors
         self._routines: list[tuple[Routine, Sequence[int]]] = []
@@ -294,9 +296,10 @@ class GraphLowering(Lowering):
         a, path = bsym.args[0], path_of(bsym)
 
         def target_in(base: Node) -> Node:
-            self.nodes[a.name] = base
+            self.nodes[a.name], self.is_written = base, True
             for step in path:
                 self.lower(step)
+            self.is_written = False
             return self.nodes[path[-1].output.name] if path else base
 
         base = self.node(a)

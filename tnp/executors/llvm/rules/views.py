@@ -110,7 +110,7 @@ def _reshape(lowering: GraphLowering, output: TensorProxy, a: Node, shape: Any) 
         if groups is None:
             raise Refused("a reshape of a length that only the program knows")
         _require_runs(lowering, output.shape, a.shape, groups)
-        if _divides(a.shape, groups) and not (_is_even(a) or _repeats_rows(a)):
+        if _divides(a.shape, groups) and not (lowering.is_written or _is_even(a) or _repeats_rows(a)):
             a = lowering.update(lowering.make("empty", a.shape, a.dtype), a)
     else:
         groups = _reshape_groups(output.shape, a.shape)

@@ -149,6 +149,10 @@ class Interpreter:
             if isinstance(s, nodes.Positions):
                 self.memory[s.buffer][...] = np.nonzero(value)[0]
                 continue
+            if isinstance(s, nodes.Compress):
+                mask = np.broadcast_to(self.value(s.mask, values), lengths)
+                self.memory[s.buffer][...] = value[mask]
+                continue
             at = self.place(s.at, values)
             if isinstance(s, nodes.Scatter):
                 where = np.broadcast_arrays(*at, value)[:-1]

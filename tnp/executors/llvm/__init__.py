@@ -146,11 +146,7 @@ class LLVMExecutor(FusionExecutor):
             return Fused(loop.function, loop.updates, loop.describe)
         if any(map(loop_ir.is_symbolic, region.bound_symbols)):
             (first, *others) = region.bound_symbols
-            if (
-                not others
-                and loop_ir.has_unknown_lengths(first)
-                and not any(p.sym is prims.searchsorted for p in _prims(first))
-            ):
+            if not others and loop_ir.has_unknown_lengths(first) and not _is_worth_a_kernel(first):
                 return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
         if not all(map(_has_known_sizes, region.bound_symbols)):
@@ -182,6 +178,13 @@ class LLVMExecutor(FusionExecutor):
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)
         return found.function
+
+
+def _is_worth_a_kernel(bsym: BoundSymbol) -> bool:
+    """Whether an operation on arrays of unknown lengths takes less time in a kernel of its own: a search, or what a mask selects."""
+    parts = list(_prims(bsym)) or [bsym]
+    selects = engine.target().has_masks and any(p.sym is prims.nonzero for p in parts)
+    return selects or any(p.sym is prims.searchsorted for p in parts)
 
 
 def _for_any_size(make: Callable[..., AnySizeRegion], name: str, region: Region, fast: bool) -> Fused | None:

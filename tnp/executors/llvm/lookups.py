@@ -23,7 +23,15 @@ def lookup(indices: Node, at: Indices, length: int) -> Index:
             return known
         if _fits(known, -length, 0):
             return known + length
-    return Index.of(Lookup(indices, at, length)) if length > 1 else Index()
+    return Index() if _is_one(length) else Index.of(Lookup(indices, at, length))
+
+
+def _is_one(length: Any) -> bool:
+    """Whether a dimension is surely 1."""
+    try:
+        return not length > 1
+    except symbols.Undecided:
+        return False
 
 
 def _known(indices: Node, at: Indices) -> Index | None:

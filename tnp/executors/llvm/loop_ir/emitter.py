@@ -25,12 +25,14 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Centered,
     Check,
+    Compress,
     Kernel,
     Moments,
     Panels,
     Rows,
     Skewed,
     Swept,
+    statements_of,
 )
 from tnp.executors.llvm.loop_ir.panels import PanelsCode
 from tnp.executors.llvm.loop_ir.sharing import FRAME, Nests
@@ -44,22 +46,57 @@ __all__ = ["COUNT", "Interface", "Module", "emit"]
 COUNT = -1
 #: a function that counts
 COUNTING = """\
+declare i16 @llvm.vector.reduce.add.v64i16(<64 x i16>)
 define internal i64 @count_true(ptr %mask, i64 %n) noinline #0 {
 entry:
-  br label %loop
+  %vectors = lshr i64 %n, 6
+  %whole = and i64 %n, -64
+  %some = icmp ne i64 %vectors, 0
+  br i1 %some, label %block, label %rest
+block:
+  %first = phi i64 [ 0, %entry ], [ %last, %added ]
+  %total = phi i64 [ 0, %entry ], [ %more.total, %added ]
+  %far = add i64 %first, 128
+  %is.last = icmp ugt i64 %far, %vectors
+  %last = select i1 %is.last, i64 %vectors, i64 %far
+  br label %vector
+vector:
+  %v = phi i64 [ %first, %block ], [ %v.next, %vector ]
+  %sums = phi <64 x i8> [ zeroinitializer, %block ], [ %more.sums, %vector ]
+  %at = shl i64 %v, 6
+  %places = getelementptr i8, ptr %mask, i64 %at
+  %bytes = load <64 x i8>, ptr %places, align 1
+  %are.true = icmp ne <64 x i8> %bytes, zeroinitializer
+  %ones = zext <64 x i1> %are.true to <64 x i8>
+  %more.sums = add <64 x i8> %sums, %ones
+  %v.next = add nuw nsw i64 %v, 1
+  %v.more = icmp ult i64 %v.next, %last
+  br i1 %v.more, label %vector, label %added
+added:
+  %wide = zext <64 x i8> %more.sums to <64 x i16>
+  %sum = call i16 @llvm.vector.reduce.add.v64i16(<64 x i16> %wide)
+  %sum.wide = zext i16 %sum to i64
+  %more.total = add i64 %total, %sum.wide
+  %b.more = icmp ult i64 %last, %vectors
+  br i1 %b.more, label %block, label %rest
+rest:
+  %before = phi i64 [ 0, %entry ], [ %more.total, %added ]
+  %left = icmp ult i64 %whole, %n
+  br i1 %left, label %loop, label %done
 loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %count = phi i64 [ 0, %entry ], [ %sum, %loop ]
+  %i = phi i64 [ %whole, %rest ], [ %next, %loop ]
+  %count = phi i64 [ %before, %rest ], [ %more.count, %loop ]
   %place = getelementptr i8, ptr %mask, i64 %i
   %byte = load i8, ptr %place, align 1
   %is.true = icmp ne i8 %byte, 0
   %one = zext i1 %is.true to i64
-  %sum = add nuw nsw i64 %count, %one
+  %more.count = add nuw nsw i64 %count, %one
   %next = add nuw nsw i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %done
 done:
-  ret i64 %sum
+  %found = phi i64 [ %before, %rest ], [ %more.count, %loop ]
+  ret i64 %found
 }"""
 
 
@@ -249,7 +286,9 @@ class Module:
         code, lacking = function.code, "false"
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
         self._set_roots(function)
-        lengths = [function.word(name) for name in self.interface.roots if name not in self.interface.numbers]
+        counts = self._counts_that_may_be_none()
+        positive = self.interface.roots.keys() - self.interface.numbers - counts
+        lengths = [function.word(name) for name in self.interface.roots if name in positive]
         for length in (*lengths, *map(function.size, self.interface.lengths)):  # a loop has an iteration
             lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {length}, 1')}")
         for size, most in self.limits:
@@ -264,10 +303,17 @@ class Module:
         for i, n in enumerate(n for b in made for n in b.shape):
             size = function.size(n)
             code.line(f"store i64 {size}, ptr {code.op(f'getelementptr i64, ptr %shapes, i64 {i}')}")
-            if not isinstance(n, int):
+            if not isinstance(n, int) and symbols.number_of(n).name not in counts:
                 lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {size}, 1')}")
         code.line(f"ret i64 {code.op(f'zext i1 {lacking} to i64')}")
         return f"define i64 @{self.name}{SIZES}(ptr %slots, ptr %shapes) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _counts_that_may_be_none(self) -> set[str]:
+        """The numbers of elements that masks select, by name, if no loop goes over what is selected."""
+        statements = [s for e in self.kernel.nests for s in (() if isinstance(e, Check) else statements_of(e))]
+        if not all(isinstance(s, Compress) for s in statements):
+            return set()
+        return {name for name, (_, dim, less) in self.interface.roots.items() if dim == COUNT and not less}
 
     def _scopes(self) -> str:
         """An alias scope for each memory of a function, and the list of all others; hints for loops."""

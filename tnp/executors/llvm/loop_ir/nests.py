@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.loop_ir import ordered, searches, strips
+from tnp.executors.llvm.loop_ir import compressed, ordered, searches, strips
 from tnp.executors.llvm.loop_ir.accumulators import accumulator
 from tnp.executors.llvm.loop_ir.collapsing import collapses
 from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
+    Compress,
     InPlace,
     Nest,
     Positions,
@@ -284,7 +285,11 @@ class NestCode:
 
     def _scan(self) -> Call:
         """Partial results, in order along a loop, in parallel over the outermost of the others."""
-        (s,) = self.statements
+        s, *_ = self.statements
+        if isinstance(s, Compress):
+            body = Body(self)
+            compressed.write(body, [s for s in self.statements if isinstance(s, Compress)])
+            return self._call(body, 1, [s.along.limit])
         if isinstance(s, Positions):
             body = Body(self)
             ordered.positions(body, s)

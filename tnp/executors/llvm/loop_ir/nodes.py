@@ -30,6 +30,7 @@ __all__ = [
     "Buffer",
     "Centered",
     "Check",
+    "Compress",
     "Constant",
     "Convert",
     "Element",
@@ -240,6 +241,19 @@ class Positions(_Statement):
 
 
 @dataclass(frozen=True, eq=False)
+class Compress(_Statement):
+    """``buffer`` is ``value`` at the points of the loop ``along`` at which ``mask``, a bool, is true, in order. With others of the same mask
+    alone in its nest."""
+
+    mask: Load
+    along: Var
+
+    @cached_property
+    def reads(self) -> tuple[Load, ...]:
+        return (*super().reads, self.mask)
+
+
+@dataclass(frozen=True, eq=False)
 class Search(_Statement):
     """``buffer[at]`` is the number of iterations of the loop ``along`` for which ``value``, a bool, is true. ``value`` is true up to some
     iteration and false from there on, so a search finds that one. Alone in its nest."""
@@ -265,14 +279,14 @@ class InPlace(_Statement):
     inner: tuple[Var, ...]
 
 
-Statement: TypeAlias = "Store | Reduce | Scan | Positions | Search | Scatter | InPlace"
+Statement: TypeAlias = "Store | Reduce | Scan | Positions | Compress | Search | Scatter | InPlace"
 #: statements that run in the order of loops
-ORDERED = (Scan, Positions, Search, Scatter, InPlace)
+ORDERED = (Scan, Positions, Compress, Search, Scatter, InPlace)
 
 
 def order_of(s: Statement) -> tuple[Var, ...]:
     """The loops that a statement goes through in their order."""
-    if isinstance(s, (Scan, Positions, Search)):
+    if isinstance(s, (Scan, Positions, Compress, Search)):
         return (s.along,)
     return s.ordered if isinstance(s, Scatter) else s.inner if isinstance(s, InPlace) else ()
 

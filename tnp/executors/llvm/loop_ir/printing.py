@@ -10,6 +10,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Centered,
     Check,
+    Compress,
     Convert,
     Element,
     Entry,
@@ -149,6 +150,8 @@ class _Writer:
         place, value = f"{s.buffer.name}[{self._at(s.at)}]", self.texts[id(s.value)]
         if isinstance(s, Positions):
             return f"{s.buffer.name} = {s.along} where {value}"
+        if isinstance(s, Compress):
+            return f"{s.buffer.name} = {value} where {s.mask.buffer.name}[{self._at(s.mask.at)}]"
         if isinstance(s, Search):
             return f"{place} = the first {s.along} without {value}"
         if isinstance(s, InPlace):

@@ -13,6 +13,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm.any_size import AnySizeRegion, is_made_of, roots_of
+from tnp.executors.llvm.loop_ir.compressing import compress
 from tnp.executors.llvm.loop_ir.dead_stores import drop_dead_stores
 from tnp.executors.llvm.loop_ir.emitter import COUNT, Interface, emit
 from tnp.executors.llvm.loop_ir.forwarding import forward_stores
@@ -210,7 +211,7 @@ def optimized(kernel: Kernel, *, is_quick: bool = False) -> Kernel:
     """The kernel after all passes; of one that ``is_quick``, after those that are."""
     whole = checked(kernel)
     shared = share_rows(split(whole if is_quick else forward_stores(drop_dead_stores(whole))))
-    return checked(shared if is_quick else sweep(skew(sum_squares_at_once(shared))))
+    return checked(shared if is_quick else compress(sweep(skew(sum_squares_at_once(shared)))))
 
 
 def checked(kernel: Kernel) -> Kernel:

@@ -34,6 +34,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Centered,
     Check,
+    Compress,
     Constant,
     Convert,
     Element,
@@ -157,7 +158,8 @@ class _Verifier:
         )
         _check(alike, "statements of a nest reduce over different loops")
         ordered = [s for s in nest.statements if isinstance(s, ORDERED)]
-        _check(not ordered or (not around and len(nest.statements) == 1), "a scan is not alone in its nest")
+        is_alone = len(nest.statements) == 1 or all(isinstance(s, Compress) for s in nest.statements)
+        _check(not ordered or (not around and is_alone), "a scan is not alone in its nest")
         here: list[Statement] = []
         for s in nest.statements:
             self._expression(s.value, loops)
@@ -196,6 +198,10 @@ class _Verifier:
                 s.buffer.role == "temporary" and loops == (s.along,),
                 f"{name} has no room behind its end, or more loops",
             )
+            return
+        if isinstance(s, Compress):
+            _check(s.mask.dtype is dtypes.bool8 and loops == (s.along,), f"{name} has no mask, or more loops")
+            _check(s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")
             return
         is_position = isinstance(s, Search) or (isinstance(s, Reduce) and s.op in POSITIONS_OF)
         _check(is_position or s.value.dtype is s.buffer.dtype, f"{name} gets elements of {s.value.dtype}")

@@ -1,0 +1,107 @@
+"""Compression: what arrays have where a mask is true (``x[mask], y[mask]``) is written in one pass over the mask.
+
+As lowered, the positions are written first, and elements are gathered from there. That stays for what is computed of gathered
+elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tnp.core import symbols
+from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import (
+    Buffer,
+    Compress,
+    Element,
+    Entry,
+    Kernel,
+    Load,
+    Nest,
+    Position,
+    Positions,
+    Statement,
+    Store,
+    statements_of,
+)
+from tnp.executors.llvm.loop_ir.nodes import Check as _Check
+
+__all__ = ["compress"]
+
+
+def compress(kernel: Kernel) -> Kernel:
+    """The kernel with :class:`~.nodes.Compress` in the place of copies of elements at the positions of a mask."""
+    nests = list(kernel.nests)
+    gone: set[Buffer] = set()
+    for found in [e for e in nests if isinstance(e, Nest) and isinstance(e.statements[0], Positions)]:
+        (positions,) = found.statements
+        assert isinstance(positions, Positions)
+        mask = positions.value
+        if not isinstance(mask, Load) or mask.at != (Index.of(positions.along),):
+            continue
+        for i in range(nests.index(found) + 1, len(nests)):
+            entry = nests[i]
+            if isinstance(entry, Nest) and (copies := _copies_in(entry, positions)):
+                made = [_compressed(s, positions, mask) for s in copies]
+                rest = [s for s in entry.statements if s not in copies]
+                nests[i : i + 1] = [Nest((positions.along,), made), *([Nest(entry.loops, rest)] if rest else [])]
+                break
+            if mask.buffer in _written(entry):
+                break
+        if not any(load.buffer is positions.buffer for e in nests for s in _statements(e) for load in s.reads):
+            nests.remove(found)
+            gone.add(positions.buffer)
+    temporaries = [b for b in kernel.temporaries if b not in gone]
+    return kernel if nests == kernel.nests else replace(kernel, nests=nests, temporaries=temporaries)
+
+
+def _statements(entry: Entry) -> Iterator[Statement]:
+    return iter(()) if isinstance(entry, _Check) else statements_of(entry)
+
+
+def _written(entry: Entry) -> set[Buffer]:
+    return {s.buffer for s in _statements(entry)}
+
+
+def _copies_in(nest: Nest, positions: Positions) -> Sequence[Store]:
+    """The statements of a nest that copy elements at ``positions`` into new arrays, if they can come first."""
+    if len(nest.loops) != 1:
+        return []
+    (along,) = nest.loops
+    copies = [s for s in nest.statements if isinstance(s, Store) and _is_copy(s, along, positions)]
+    others = {s.buffer for s in nest.statements if s not in copies}
+    assert isinstance(positions.value, Load)
+    read = {load.buffer for s in copies for load in s.reads}
+    return [] if others & (read | {positions.value.buffer}) else copies
+
+
+def _is_copy(s: Store, along: Var, positions: Positions) -> bool:
+    """Whether a statement writes an element that a mask selects, or its position."""
+    value, place = s.value, (Index.of(along),)
+    if not isinstance(value, Load) or s.at != place or s.buffer.strides or s.buffer.role not in ("output", "temporary"):
+        return False
+    if value.buffer is positions.buffer:
+        return value.at == place
+    if len(value.at) != 1 or value.buffer.strides or value.at[0].constant != 0 or [*value.at[0].terms.values()] != [1]:
+        return False
+    (atom,) = value.at[0].terms
+    if not isinstance(atom, Element) or not isinstance(atom.x, Load):
+        return False
+    is_there = atom.x.buffer is positions.buffer and atom.x.at == place
+    return is_there and _are_equal(atom.limit, positions.along.limit)
+
+
+def _are_equal(n: object, m: object) -> bool:
+    try:
+        return bool(n == m)
+    except symbols.Undecided:
+        return False
+
+
+def _compressed(s: Store, positions: Positions, mask: Load) -> Compress:
+    assert isinstance(s.value, Load)
+    place = (Index.of(positions.along),)
+    is_position = s.value.buffer is positions.buffer
+    value = Position(*place, s.buffer.dtype) if is_position else Load(s.value.buffer, place)
+    return Compress(s.buffer, (Index(),), value, mask, positions.along)

@@ -98,7 +98,9 @@ class LLVMExecutor(FusionExecutor):
             return False
         inside = [b for body in bodies_of(bsym) for b in body.bound_symbols]
         is_slow = any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
-        return is_slow and not (is_available() and program.takes(bsym, self.everything, self.fast))
+        if not is_slow or not program.pays(bsym):  # no loop of its own is made for known sizes, either
+            return False
+        return not (is_available() and program.takes(bsym, self.everything, self.fast))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR

@@ -223,3 +223,21 @@ def test_a_divisor_of_0_fails_its_guard():
     with pytest.raises(ZeroDivisionError):
         jitted(x, 0)
     assert_same(jitted(x, 2), function(x, 2))
+
+
+def test_grids_of_integers():
+    """``np.mgrid`` and ``np.ogrid`` of sizes are one program for any."""
+
+    def disc(x):
+        h, w = x.shape
+        rows, columns = np.mgrid[0:h, 0:w]
+        i, j = np.ogrid[-1:h, 1 : w + 1 : 2]
+        steps = np.mgrid[1:h:2, 0:w]
+        rows.shape = columns.shape = h * w
+        return rows + columns, i * j, steps, np.mgrid[:h], np.mgrid[3:h,]
+
+    jitted = tnp.jit(disc)
+    for shape in ((5, 6), (8, 4), (7, 9), (6, 11)):
+        x = np.ones(shape)
+        assert_same(jitted(x), disc(x), exact=True)
+    assert tnp.cache_info(jitted).misses == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tnp.capture.libraries.numpy.operations import as_array, fresh
 from tnp.capture.tracing.growing import GrowingArray, array_of, holds_growing
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import symbols
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
 
@@ -31,6 +33,10 @@ def made_by(owner: Any, key: Any) -> Any:
         return owner[key]
     if isinstance(key, str):
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
+    if owner is np.mgrid or owner is np.ogrid:
+        slices = key if type(key) is tuple else (key,)
+        if all(map(_is_of_integers, slices)) and any(_varies(x) for s in slices for x in _ends(s)):
+            return _grid(owner, key, slices)
     key = _known(key)
     return _joined(owner, key) if is_traced(key) else fresh(owner[key])
 
@@ -46,6 +52,40 @@ def _known(key: Any) -> Any:
 
 def _is_computed(x: Any) -> bool:
     return type(x) is TracedNumber and x.proxy.value is None
+
+
+def _ends(x: slice) -> tuple[Any, Any, Any]:
+    return x.start, x.stop, x.step
+
+
+def _is_of_integers(x: Any) -> bool:
+    return type(x) is slice and all(_is_integer(n) for n in _ends(x)) and x.stop is not None
+
+
+def _is_integer(n: Any) -> bool:
+    return n is None or type(n) is int or (type(n) is TracedNumber and n.proxy.python_type is int)
+
+
+def _varies(x: Any) -> bool:
+    """Whether a number is a symbol, or is computed when the program runs."""
+    return type(x) is TracedNumber and (_is_computed(x) or symbols.is_symbol(x.proxy))
+
+
+def _grid(owner: Any, key: Any, slices: Sequence[slice]) -> Any:
+    """What ``np.mgrid`` or ``np.ogrid`` makes of ranges of integers."""
+    call = active.current().runtime.call
+    starts = [0 if s.start is None else s.start for s in slices]
+    steps = [1 if s.step is None else s.step for s in slices]
+    axes = [call(np.arange, first, s.stop, by) for s, first, by in zip(slices, starts, steps)]
+    if type(key) is slice:
+        return axes[0]
+    if owner is np.ogrid:
+        return tuple(call(np.meshgrid, *axes, indexing="ij", sparse=True))
+    grid = call(np.indices, tuple(axis.shape[0] for axis in axes))
+    if all(type(n) is int and n == 0 for n in starts) and all(type(n) is int and n == 1 for n in steps):
+        return grid
+    shape = (-1, *[1] * len(slices))
+    return grid * call(np.reshape, call(np.array, steps), shape) + call(np.reshape, call(np.array, starts), shape)
 
 
 def _range(x: slice) -> Any:

@@ -12,7 +12,18 @@ operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`
 """
 
 from tnp.executors.llvm.program.blocks import BLOCK, with_blocks
-from tnp.executors.llvm.program.lengths import with_symbols
+from tnp.executors.llvm.program.lengths import with_sizes, with_symbols
 from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, pays, takes
 
-__all__ = ["BLOCK", "AnySizeProgram", "ProgramRegion", "has_room", "is_sized", "pays", "takes", "with_blocks", "with_symbols"]
+__all__ = [
+    "BLOCK",
+    "AnySizeProgram",
+    "ProgramRegion",
+    "has_room",
+    "is_sized",
+    "pays",
+    "takes",
+    "with_blocks",
+    "with_sizes",
+    "with_symbols",
+]

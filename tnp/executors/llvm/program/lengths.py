@@ -13,7 +13,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Region
 from tnp.executors.llvm.program.sizes import is_counted
 
-__all__ = ["with_symbols", "with_symbols_inside"]
+__all__ = ["with_sizes", "with_symbols", "with_symbols_inside"]
 
 #: what such a length is taken for where code is chosen by sizes
 _TYPICAL = 1000
@@ -40,6 +40,20 @@ def with_symbols(region: Region) -> Region:
 def with_symbols_inside(bsym: BoundSymbol) -> BoundSymbol:
     """The same of a loop alone."""
     return bsym.substitute(_names(bsym, bsym.flat_inputs))
+
+
+def with_sizes(bsym: BoundSymbol) -> BoundSymbol:
+    """A loop with the sizes of the present call in the place of symbols."""
+    names: dict[str, Any] = {}
+    for p in _proxies(bsym, bsym.flat_inputs):
+        if isinstance(p, NumberProxy) and symbols.value_of(p) is not None:
+            names[p.name] = symbols.value_of(p)
+    for p in _proxies(bsym, bsym.flat_inputs):
+        if isinstance(p, TensorProxy) and any(isinstance(n, NumberProxy) and n.name in names for n in p.shape):
+            names[p.name] = renamed = p.renamed(p.name)
+            # A copy, which nothing else refers to yet.
+            renamed.shape = tuple(names.get(n.name, n) if isinstance(n, NumberProxy) else n for n in p.shape)
+    return bsym.substitute(names)
 
 
 def _names(bsym: BoundSymbol, inputs: Iterable[Proxy]) -> dict[str, Any]:

@@ -83,3 +83,16 @@ def test_arrays_with_gaps_and_other_lengths():
     assert_same(jitted(x[::-2], mask[::-1]), x[::-2][mask[::-1]], exact=True)
     with pytest.raises(IndexError, match="boolean index did not match"):
         jitted(x, mask)
+
+
+def test_masks_of_several_dimensions():
+    def f(x, mask, rows):
+        return x[mask], x[mask].sum(), x[rows], np.flatnonzero(np.diff(x[0])), np.nonzero(x)
+
+    jitted = tnp.jit(f, dynamic=True)
+    for shape in ((4, 5), (7, 3, 2), (9, 1)):
+        x = RNG.normal(size=shape).round()
+        mask, rows = RNG.random(shape) < 0.5, RNG.random(shape[:-1]) < 0.5
+        assert_same(jitted(x, mask, rows), f(x, mask, rows))
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        jitted(x, mask[:-1], rows)

@@ -119,10 +119,12 @@ class LLVMExecutor(FusionExecutor):
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations that should be decomposed, since their parts are compiled: those that give a Python number (``np.allclose``), except
-        that it is made one; histograms of large arrays, except checks of the edges; medians and norms of small ones, except sorting and
-        decompositions."""
+        that it is made one; those that make a mask and count it; histograms of large arrays, except checks of the edges; medians and norms of
+        small ones, except sorting and decompositions."""
         if not is_available():
             return False
+        if loop_ir.counts_what_it_makes(bsym):
+            return all(map(self.can_fuse, _prims(bsym)))
         if isinstance(bsym.output, NumberProxy):
             *parts, last = _prims(bsym)
             return last.sym is prims.item and len(parts) > 1 and all(map(self.can_fuse, parts))
@@ -152,6 +154,8 @@ class LLVMExecutor(FusionExecutor):
             if not others and loop_ir.has_unknown_lengths(first) and not _is_worth_a_kernel(first):
                 return None  # NumPy's function does as well
             return _for_any_size(loop_ir.SymbolicRegion, name, region, self.fast)
+        if not self.everything and _is_one_extreme(region):
+            return None
         if not all(map(_has_known_sizes, region.bound_symbols)):
             return None  # a broadcast is gone that had made the lengths one: NumPy's function looks whether they are
         try:
@@ -249,6 +253,17 @@ def is_available() -> bool:
     except Unavailable:
         return False
     return True
+
+
+def _is_one_extreme(region: Region) -> bool:
+    """Whether a region finds places of extremes along lines and nothing else: of neighbours, NumPy does so in one pass, with vectors."""
+    first, *others = region.bound_symbols
+    parts = list(_prims(first)) or [first]
+    found = [p for p in parts if p.sym in (prims.argmax, prims.argmin)]
+    if others or not found or not all(p in found or OpTags.VIEW in p.sym.tags for p in parts):
+        return False
+    a, dim = found[0].args
+    return dim == a.ndim - 1 and not _are_few(a)
 
 
 def _has_known_sizes(bsym: BoundSymbol) -> bool:

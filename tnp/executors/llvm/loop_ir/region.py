@@ -34,7 +34,7 @@ from tnp.executors.llvm.rules.views import groups_of_any_size, only_ones_differ
 from tnp.runtime import engine, launcher
 
 __all__ = [
-    "SymbolicRegion", "has_unknown_lengths", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes",
+    "SymbolicRegion", "counts_what_it_makes", "has_unknown_lengths", "interface_of", "is_symbolic", "kind_of", "optimized", "sources_of_sizes", "takes",
 ]  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def takes(bsym: BoundSymbol) -> bool:
         is_plain = all(map(_is_plain, bsym.flat_outputs)) and all(p.output.dtype is bsym.output.dtype for p in path)
         return bool(bsym.output.ndim) and is_plain and all(map(takes, path))
     if not bsym.sym.is_prim:
-        return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
+        return bool(bsym.subsymbols) and not counts_what_it_makes(bsym) and all(map(takes, bsym.subsymbols))
     if bsym.sym.executor is not None or not all(map(_is_plain, (*bsym.flat_inputs, *bsym.flat_outputs))):
         return False
     name = bsym.sym.name
@@ -86,6 +86,16 @@ def takes(bsym: BoundSymbol) -> bool:
     if name == "reshape" and not _is_simple_reshape(bsym):
         return False
     return any(rule.checker(bsym) for rule in RULES.get(name, ()))
+
+
+def counts_what_it_makes(bsym: BoundSymbol) -> bool:
+    """Whether an operation makes a mask and counts it (``np.flatnonzero`` of floats): its parts are two kernels."""
+    made: set[str] = set()
+    for part in collected([bsym]):
+        if part.sym is prims.nonzero and part.args[0].name in made:
+            return True
+        made.update(p.name for p in part.flat_outputs)
+    return False
 
 
 def _finds_length(bsym: BoundSymbol) -> bool:

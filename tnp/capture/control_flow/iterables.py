@@ -107,6 +107,8 @@ class Iterations:
         self._is_used_up = False
         #: the lists that it iterates over, or stand-ins for them, each with its length
         self.over: tuple[tuple[ListStandIn | _PlainList, Any], ...] = ()
+        #: whether a few iterations are written out although they could be a loop
+        self.may_be_written_out = True
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""

@@ -113,7 +113,8 @@ class ControlFlow:
         use_up(iterable)
         reason = "it has few iterations"
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
-        few = iterations.constant and (iterations.length() or 0) <= limit and not _may_leave(body.__code__)
+        few = iterations.may_be_written_out and iterations.constant and (iterations.length() or 0) <= limit
+        few = few and not _may_leave(body.__code__)
         for _ in range(0 if few else PEELED + 1):
             if iterations.known and not iterations.begins():
                 return orelse[0]() if orelse else None

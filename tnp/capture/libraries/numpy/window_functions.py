@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.control_flow.iterables import Iterations
+from tnp.capture.control_flow.iterables import Iterations, calls_by_library
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray
@@ -29,11 +29,8 @@ _MODES = {
 
 
 def _each(length: Any) -> Iterations:
-    """``range(length)`` for a loop that is never written out: it would be so for each element of a small array, with all that the
-    function of the window does."""
-    made = Iterations(0, length, 1, lambda i: i)
-    made.may_be_written_out = False
-    return made
+    """The positions along a dimension. Loops over them are never written out, which would be so for each element of a small array."""
+    return calls_by_library(0, length, 0)
 
 
 def _along_line(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:

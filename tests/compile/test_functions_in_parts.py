@@ -3,6 +3,10 @@
 import contextlib
 import ctypes
 import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -297,3 +301,26 @@ def test_pointers_to_arrays_for_code_in_c():
         for n in (5, 6, 7):
             x = np.arange(float(n))[::-1].copy()
             assert_same(jitted(x), f(x))
+
+
+def test_objects_in_parts_without_pytorch(tmp_path):
+    """An object with a ``__call__`` may be a module, but PyTorch need not be installed."""
+    program = """
+import sys
+sys.modules["torch"] = None  # as if it were not installed
+import numpy as np, tnp
+
+class Scaled:
+    def __call__(self, x):
+        y = x * 2
+        return y + len(y.tobytes())
+
+x, scaled = np.arange(5.0), tnp.jit(Scaled())
+for _ in range(3):
+    assert np.array_equal(scaled(x), x * 2 + 40)
+assert "in parts" in str(tnp.explain(scaled)), tnp.explain(scaled)
+"""
+    path = tmp_path / "without_pytorch.py"
+    path.write_text(program)
+    environment = os.environ | {"PYTHONPATH": str(Path(tnp.__file__).parents[1])}
+    subprocess.run([sys.executable, "-W", "ignore", path], env=environment, check=True)

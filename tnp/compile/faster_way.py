@@ -20,6 +20,7 @@ from tnp.compile.tracebacks import hide_own_frames
 from tnp.compile.turns import Turns, take_turns
 from tnp.core import check
 from tnp.runtime import environment
+from tnp.runtime.modules import loaded
 
 __all__ = [
     "SHORT",
@@ -390,9 +391,6 @@ class FasterWayOfAModule:
     """The same for calls of a module: with gradients and without is not one choice."""
 
     def __init__(self, compiled: Callable[..., Any], eagerly: Callable[..., Any], state: Callable[[], Any]) -> None:
-        from torch import is_grad_enabled
-
-        self._is_grad_enabled = is_grad_enabled
         self._ways = [FasterWay(compiled, eagerly, state, t) for t in (TOLERANCE, TRAINING_TOLERANCE)]
         self._last = self._ways[0]
 
@@ -401,5 +399,6 @@ class FasterWayOfAModule:
         return self._last.is_eager
 
     def __call__(self, *values: Any) -> Any:
-        self._last = self._ways[self._is_grad_enabled()]
+        torch = loaded("torch")  # any object with a __call__ is called so, and PyTorch may not be installed
+        self._last = self._ways[torch is not None and torch.is_grad_enabled()]
         return self._last(*values)

@@ -1,4 +1,4 @@
-"""Loops over tuples of positions: ``itertools.product`` and ``combinations``, ``np.ndindex`` and ``np.ndenumerate``."""
+"""Loops over tuples of positions: ``itertools.product``, ``combinations`` and ``permutations``, ``np.ndindex`` and ``np.ndenumerate``."""
 
 import itertools
 import math
@@ -44,6 +44,20 @@ def symmetric(n):
     return f, (n,)
 
 
+def concordance(n):
+    def f(x, y):
+        total = count = 0
+        for i, j in itertools.permutations(range(len(x)), 2):
+            sign = np.sign((x[i] - x[j]) * (y[i] - y[j])) * (i + 2 * j)
+            total += sign
+            if sign:
+                count += 1
+        return total, count
+
+    rng = np.random.default_rng(n)
+    return f, (rng.random(n), rng.random(n).round(1))
+
+
 def grid(n):
     def f(n, m):
         a = np.zeros((n, m))
@@ -84,7 +98,7 @@ def elements(n):
     return f, (np.random.default_rng(n).random((n, n + 2)),)
 
 
-MAKERS = [distances, farthest, symmetric, grid, cubes, positions, elements]
+MAKERS = [distances, farthest, symmetric, concordance, grid, cubes, positions, elements]
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -136,6 +150,7 @@ LISTS = {
     "display": lambda x, y: np.array([*itertools.product(x, y)]) * 2,
     "of arrays": lambda x, y: np.array(list(itertools.combinations(x, 2))).reshape(-1, 2).sum(axis=1),
     "of positions": lambda x, y: np.array(list(itertools.product(range(len(x)), range(len(y))))),
+    "ordered": lambda x, y: np.array(list(itertools.permutations(x, 2))).reshape(-1, 2) @ np.array([1, 10]),
     "repeated": lambda x, y: np.array(list(itertools.combinations_with_replacement(y, 2))) @ np.ones(2),
     "of rows": lambda x, y: [a * b for a, b in list(itertools.product(np.outer(x, y), y[:2]))],
     "counted": lambda x, y: len(list(itertools.product(x, y))) * y,
@@ -193,3 +208,15 @@ def test_a_function_called_list_or_product():
     x = np.arange(3.0)
     for function in (sum, tuple, np.cumsum):
         assert_same(tnp.jit(f)(x, function), f(x, function))
+
+
+def test_other_permutations_are_pythons():
+    def f(x):
+        return (
+            [x[list(p)] for p in itertools.permutations(range(3))],
+            list(itertools.permutations("abc", r=2)),
+            sum(x[i] * j for i, j, k in itertools.permutations(range(3), 3)),
+        )
+
+    x = np.arange(3.0)
+    assert_same(tnp.jit(f)(x), f(x))

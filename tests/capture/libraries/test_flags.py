@@ -1,5 +1,7 @@
 """Arrays that the program makes read-only."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,53 @@ def test_arrays_of_the_caller():
     jitted, x = tnp.jit(f), X.copy()
     assert_same(jitted(x), X * 2)
     assert not x.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: x + 1,
+        lambda x: (x + 1).T,
+        lambda x: x.T,
+        lambda x: x[:, 1:],
+        lambda x: x[1:],
+        lambda x: (x * 2)[::-1],
+        lambda x: (x * 2)[:, :1],
+        lambda x: (x * 2)[:0],
+        lambda x: (x * 2)[None, :, None],
+        lambda x: np.ascontiguousarray((x * 2).T),
+        lambda x: np.ascontiguousarray(x, dtype=np.float32),
+        lambda x: np.ascontiguousarray(x.T),
+        lambda x: (x + 1)[:, None].swapaxes(0, 2),
+    ],
+)
+def test_orders(made):
+    """The strides of what a program makes of row-major arrays tell its orders."""
+
+    def f(x):
+        a = made(x)
+        return a.flags.c_contiguous, a.flags["F_CONTIGUOUS"], 2 * a if a.flags["C"] else a + 1
+
+    jitted = tnp.jit(f, strict=True)
+    for x in (X, X[:, :2].copy(), np.arange(12.0).reshape(4, 3), X[:1]):
+        assert_same(jitted(x), f(x))
+    jitted = tnp.jit(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        for x in (X, X.T, np.asfortranarray(X), np.arange(24.0).reshape(4, 6)[::2, ::2]):
+            assert_same(jitted(x), f(x))
+
+
+class Tracked(np.ndarray):
+    """An array of a class of the program's."""
+
+
+def test_orders_of_arrays_of_classes():
+    def f(x):
+        a = np.ascontiguousarray(x, dtype=np.float64).view(Tracked)
+        assert a.flags["C_CONTIGUOUS"]
+        return a * 2
+
+    jitted = tnp.jit(f, strict=True)
+    for x in (X, X.astype("f"), X.T):
+        assert_same(jitted(x), f(x))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tests.eager_checks import not_compiled_whole
 from tnp.testing import assert_same
 
 X = np.linspace(0.1, 1, 50)
@@ -250,3 +251,18 @@ def test_names_of_what_is_given_already():
     for g in (f, tnp.jit(f)):
         with pytest.raises(TypeError):
             g(TABLE)
+
+
+def nearest_power(x):
+    """The power of 2 that is nearest, by steps that depend on the number."""
+    if 1 <= x < 2:
+        return [1.0, 2.0][round(x) - 1]
+    return 2 * nearest_power(x / 2) if x >= 2 else 0.5 * nearest_power(x * 2)
+
+
+def test_many_calls_are_not_written_out():
+    """A function that is no loop's body for its branches is called by NumPy, and what stands around the call is compiled."""
+    jitted = tnp.jit(lambda x: np.vectorize(nearest_power)(x * 3 + 1).sum())
+    with not_compiled_whole("a library calls a function in a loop"):
+        for _ in range(2):
+            assert_same(jitted(X), np.vectorize(nearest_power)(X * 3 + 1).sum())

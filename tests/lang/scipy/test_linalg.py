@@ -24,6 +24,7 @@ FUNCTIONS = {
     "block_diag": lambda a, p, b, c: linalg.block_diag(a, c, b, 2.0),
     "cho_factor": lambda a, p, b, c: linalg.cho_factor(p),
     "cho_factor lower": lambda a, p, b, c: linalg.cho_factor(p, lower=True, overwrite_a=True),
+    "cho_factor of a number": lambda a, p, b, c: (linalg.cho_factor(p, 1), linalg.cho_factor(p, lower=0)),
     "cho_solve": lambda a, p, b, c: linalg.cho_solve(linalg.cho_factor(p), b),
     "cho_solve lower": lambda a, p, b, c: linalg.cho_solve((linalg.cholesky(p, lower=True), True), c),
     "cholesky": lambda a, p, b, c: linalg.cholesky(p),

@@ -62,6 +62,18 @@ def test_points_of_one_abscissa(options, dtype):
         assert_same(jitted(made, at), made(at))
 
 
+@pytest.mark.parametrize("made", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator"])
+@pytest.mark.parametrize("of", ["f", "i", "H", "?", "e", "F"])
+def test_other_numbers_are_doubles_in_splines(made, of):
+    """SciPy's splines compute with doubles, whatever they are made of."""
+    cls = getattr(interpolate, made)
+    if of == "F" and made != "CubicSpline":
+        pytest.skip("it takes real numbers alone")
+    x, y = np.arange(12) if of in "F?" else np.arange(12).astype(of), (np.cos(np.arange(12)) * 5 + 5).astype(of)
+    whole(lambda x, y, at: cls(x, y)(at), x, y, AT * 9)
+    whole(lambda x, y, at: cls(x, y)(at), x, y, (AT * 9).astype("f"))
+
+
 def test_points_outside_raise():
     jitted = tnp.jit(lambda x, y, at: interpolate.interp1d(x, y)(at))
     jitted(X, Y, AT)

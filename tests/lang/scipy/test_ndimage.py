@@ -313,3 +313,11 @@ def test_centers_of_mass(kind):
         ndimage.center_of_mass(image, labels, [1, 2]),
     )
     assert_same(tnp.jit(lambda x: ndimage.center_of_mass(x))(image * 1j), ndimage.center_of_mass(image * 1j))
+
+
+@pytest.mark.parametrize("filter", [ndimage.convolve, ndimage.correlate])
+def test_weights_of_nan_are_left_out(filter):
+    image, weights = np.random.default_rng(0).random((6, 7)), np.array([[1, np.nan, 2], [0, 1, 0], [3, 0, np.nan]])
+    image[2, 3] = np.inf
+    assert_same(tnp.jit(lambda x: filter(x, weights))(image), filter(image, weights))
+    assert_same(tnp.jit(lambda x, w: filter(x, w))(image, weights), filter(image, weights))

@@ -245,3 +245,17 @@ def test_short_signals(size):
     x = X[:size]
     jitted = tnp.jit(f)
     assert_same(jitted(x), f(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_no_trend_of_what_is_not_finite(dtype, bad):
+    jitted = tnp.jit(lambda x: signal.detrend(x, axis=0) * 2)
+    x = np.random.default_rng(0).random((20, 2)).astype(dtype)
+    assert_same(jitted(x), signal.detrend(x, axis=0) * 2)
+    x[3, 1] = bad
+    for f in (jitted, lambda x: signal.detrend(x, axis=0)):
+        with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
+            f(x)
+    with np.errstate(invalid="ignore"):
+        assert_same(tnp.jit(lambda x: signal.detrend(x, type="constant"))(x), signal.detrend(x, type="constant"))

@@ -107,6 +107,8 @@ class Iterations:
         self._is_used_up = False
         #: the lists that it iterates over, or stand-ins for them, each with its length
         self.over: tuple[tuple[ListStandIn | _PlainList, Any], ...] = ()
+        #: how many iterations may be written out, where that depends on what calls the body
+        self.most_written_out: int | None = None
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""
@@ -221,8 +223,15 @@ class Iterations:
         """The same without the first iteration."""
         self.check_lists()
         made = Iterations(self.start + self.step, self.stop, self.step, self.item)
-        made.over = self.over
+        made.over, made.most_written_out = self.over, self.most_written_out
         return made
+
+    def check_written_out(self, reason: str) -> None:
+        """Raises :class:`NeedsEager` if no loop over it may be written out, which is no operation for that ``reason``."""
+        if self.most_written_out is not None and (self.length() or 0) > self.most_written_out:
+            raise NeedsEager(f"a library calls a function in a loop, which is not one operation: {reason}")
+        for x, _ in self.over:
+            x.check_written_out()
 
     def check_lists(self) -> None:
         """Raises :class:`NeedsEager` if an iteration changed the length of a list that it runs over."""
@@ -249,14 +258,21 @@ class Iterations:
 
     def __iter__(self) -> Iterator[Any]:
         if not self.is_begun:
-            for x, _ in self.over:
-                x.check_written_out()
+            self.check_written_out("Python iterates over it")
             self._iterator = (self.item(i) for i in self.indices())
         assert self._iterator is not None
         return self._iterator
 
     def __next__(self) -> Any:
         return next(iter(self))
+
+
+def calls_by_library(first: int, stop: Any, most_written_out: int) -> Iterations:
+    """``range(first, stop)`` for a loop in which a library calls a function of the program's. At most so many calls are written out:
+    the function may be of any length."""
+    made = Iterations(first, stop, 1, lambda i: i)
+    made.most_written_out = most_written_out
+    return made
 
 
 def iterations_of(x: Any) -> Iterations | None:

@@ -1,4 +1,5 @@
-"""Loops over tuples of positions: ``np.ndindex``, ``np.ndenumerate``, and ``product`` and ``combinations`` of ``itertools``.
+"""Loops over tuples of positions: ``np.ndindex``, ``np.ndenumerate``, and ``product``, ``combinations`` and ``permutations`` of
+``itertools``.
 
 As in :mod:`~tnp.capture.control_flow.iterables`, they are stand-ins that compute item ``k``.
 """
@@ -95,6 +96,25 @@ def _pairs(x: Any, r: Any, function: Any, replaced: int) -> Any:
     return made
 
 
+def _permutations(x: Any, r: Any = None) -> Any:
+    """``itertools.permutations(x, r)``; pairs are counted: of each item with all others."""
+    found = counted_from_zero(x) if type(r) is int and r == 2 else None
+    if found is None or not is_known(found.stop):
+        return itertools.permutations(x, r)
+    use_up(x)
+    n = found.stop
+
+    def item(k: Any) -> tuple[Any, Any]:
+        i = k // (n - 1)
+        other = k - i * (n - 1)
+        behind = active.current().runtime.call(builtins.int, other >= i)
+        return found.item(i), found.item(other + behind)
+
+    made = Iterations(0, n * (n - 1), 1, item)
+    made.over = found.over
+    return made
+
+
 def _row_of_pair(k: Any, n: Any) -> Any:
     """The first number of pair number ``k`` of ``n``. The square root is of an integer: of squares it is exact, and others are far enough
     from these."""
@@ -109,4 +129,5 @@ PRODUCTS = {
     itertools.product: _product,
     itertools.combinations: _combinations,
     itertools.combinations_with_replacement: _combinations_with_replacement,
+    itertools.permutations: _permutations,
 }

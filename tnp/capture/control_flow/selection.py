@@ -113,6 +113,8 @@ class ControlFlow:
         use_up(iterable)
         reason = "it has few iterations"
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
+        if iterations.most_written_out is not None:
+            limit = min(limit, iterations.most_written_out)
         few = iterations.constant and (iterations.length() or 0) <= limit and not _may_leave(body.__code__)
         for _ in range(0 if few else PEELED + 1):
             if iterations.known and not iterations.begins():
@@ -138,8 +140,7 @@ class ControlFlow:
             iterations = iterations.behind_first()
         if not iterations.known:
             return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores, own)
-        for x, _ in iterations.over:
-            x.check_written_out()
+        iterations.check_written_out(reason)
         indices = iterations.indices()
         _check_unrolling(len(indices), reason)
         return _as_python(_written_out(iterations, indices), body, orelse)
@@ -462,7 +463,9 @@ def _with_known_bounds(iterations: Iterations, reason: str) -> Iterations:
         raise NeedsValue(f"a loop has bounds that are known only when the program runs, and {reason}") from None
     if len(known) > MAX_ITERATIONS_ASKED_FOR:
         raise NeedsEager(f"a loop has {len(known):,} iterations in this call, maybe others in another, and {reason}")
-    return Iterations(known.start, known.stop, known.step, iterations.item)
+    made = Iterations(known.start, known.stop, known.step, iterations.item)
+    made.most_written_out = iterations.most_written_out
+    return made
 
 
 def _in_turns(

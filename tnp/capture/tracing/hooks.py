@@ -20,6 +20,7 @@ from tnp.capture.control_flow.maybe_unbound import TracedMaybe, if_bound
 from tnp.capture.control_flow.selection import ControlFlow, check_own_iterators
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
+from tnp.capture.libraries.numpy.array_protocol import as_arrays
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.libraries.numpy.generators import call_random, is_random
@@ -340,6 +341,7 @@ class Runtime(ControlFlow):
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not any(map(is_array_of_class, (*args, *kwargs.values()))):
+            args = as_arrays(f, args, kwargs, call_traced)
             refuse_speakers(f, args, kwargs)
         if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
             return fresh(f(*args, **kwargs))

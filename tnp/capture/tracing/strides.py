@@ -15,7 +15,7 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import BoundSymbol
 
 __all__ = [
-    "ROW_MAJOR", "Later", "Strides", "follow", "in_bytes", "in_elements", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides",
+    "ROW_MAJOR", "Later", "Strides", "contiguity", "follow", "in_bytes", "in_elements", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides",
     "row_major", "same_layout", "settled", "views_any_layout",
 ]  # fmt: skip
 

@@ -220,7 +220,7 @@ class Tracer:
         seen: dict[str, TracedArray],
         start: int,
         returns: Returns = "array",
-        row_major: bool = True,
+        row_major: bool | str = True,
     ) -> Any:
         """``result`` with proxies replaced by traced values; ``start`` is where in the trace the operation began.
 

@@ -281,6 +281,8 @@ def on_polygon(
         inside = clang.broadcast_to(first, x.shape)
     inside = clang.where(clang.lt(x, prims.select(xp, 0, 0)), below, inside)
     inside = clang.where(clang.gt(x, prims.select(xp, 0, -1)), above, inside)
+    if n == 1:  # NumPy compares with the point alone
+        return inside
     # A NaN position is NaN also where the value is complex, with no imaginary part.
     return clang.where(clang.isnan(x), clang.convert(x, fp.dtype), inside)
 

@@ -140,7 +140,7 @@ _as_array_symbol("asanyarray")
 asarray = globals()["asarray"]
 
 
-@npsymbol(returns="argument if contiguous", factory=True)
+@npsymbol(returns="argument if contiguous", factory=True, row_major="always")
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> TensorProxy:
     """As a row-major array of at least one dimension: itself if it is one."""
     return laid_out(at_least_1d(_converted(a, dtype)), "C")

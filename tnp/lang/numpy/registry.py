@@ -84,7 +84,8 @@ class NumpyFunction:
       gets ``None``.
 
     ``factory`` marks functions that make arrays of no arrays, ``row_major`` is false for those that may lay out
-    results of several dimensions in another than row-major order. ``own_out`` is an :class:`Out` that NumPy's
+    results of several dimensions in another than row-major order, and ``"always"`` for those that never do, whatever
+    the order of their arguments. ``own_out`` is an :class:`Out` that NumPy's
     signature does not tell.
     """
 
@@ -92,7 +93,7 @@ class NumpyFunction:
     name: str
     returns: Returns
     factory: bool
-    row_major: bool = True
+    row_major: bool | str = True
     own_out: Out | None = None
 
     @locks.cached_property
@@ -205,7 +206,7 @@ def npsymbol(
     method: str | tuple[str, ...] = (),
     tags: Iterable[OpTags] = (),
     factory: bool = False,
-    row_major: bool = True,
+    row_major: bool | str = True,
     out: Out | None = None,
     id_prefix: str = "numpy",
 ) -> Callable[[Callable[..., Any]], Symbol]:

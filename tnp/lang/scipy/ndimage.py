@@ -97,7 +97,7 @@ def _correlated(
     total: Any = None
     flat = None if array is None else clang.reshape(array, (count,))
     for i, index in enumerate(np.ndindex(*shape)):
-        if known is not None and abs(known[index]) <= EPSILON:
+        if known is not None and not abs(known[index]) > EPSILON:  # SciPy leaves out NaN, too
             continue
         part = padded
         for d, j in zip(dims, index):
@@ -107,6 +107,7 @@ def _correlated(
             term = clang.mul(part, float(known[index]))
         else:
             w = prims.select(flat, 0, i)
+            w = clang.where(clang.isnan(w), 0.0, w)
             # A weight of 0 leaves out what is infinite. Its derivative stays.
             counts = clang.logical_or(clang.gt(clang.abs(w), EPSILON), clang.isfinite(part))
             term = clang.mul(clang.where(counts, part, 0.0), w)

@@ -317,9 +317,10 @@ def _by_matrix(rows: np.ndarray[Any, Any], x: TensorProxy) -> TensorProxy:
     return clang.convert(clang.concatenate(made, 0), x.dtype) if made else clang.slice_dim(x, 0, 0, dim=0)
 
 
-@scipysymbol("signal.detrend", returns="array")
+@scipysymbol("signal.detrend", returns="array", tags=(OpTags.MAY_RAISE,))
 def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwrite_data: Any = False) -> TensorProxy:
-    """``scipy.signal.detrend``: less the mean, or less the line that fits best, without break points."""
+    """``scipy.signal.detrend``: less the mean, or less the line that fits best, without break points. Raises ``ValueError`` for numbers that
+    are not finite, of which no line is fitted."""
     x = as_array(data)
     if type in ("constant", "c"):
         return lnp.subtract(x, lnp.mean(x, axis=axis, keepdims=True))
@@ -335,7 +336,7 @@ def detrend(data: Any, axis: Any = -1, type: Any = "linear", bp: Any = 0, overwr
     length = float(n) if isinstance(n, int) else as_array(symbols.number_of(n), dtypes.float64)
     at = clang.arange(symbols.number_of(n), dtype=dtypes.float64)
     at = clang.reshape(lnp.subtract(at, lnp.divide(lnp.subtract(length, 1.0), 2.0)), shape)
-    wide = clang.convert(x, dtypes.float64)
+    wide = finite(clang.convert(x, dtypes.float64), check_finite=True)
     centered = lnp.subtract(wide, lnp.mean(wide, axis=d, keepdims=True))
     squares = lnp.divide(lnp.multiply(length, lnp.subtract(lnp.multiply(length, length), 1.0)), 12.0)
     slope = lnp.divide(lnp.sum(lnp.multiply(centered, at), axis=d, keepdims=True), squares)

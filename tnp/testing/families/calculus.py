@@ -106,6 +106,7 @@ def _interp_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool
     yield SampleInput(make_array((5,), dtype="float64"), xp, fp, period=7)
     yield SampleInput(make_array((5,), dtype="int64"), [-1, 0, 5], [1.0, 2.0, 3.0], period=-2.5)
     yield SampleInput(xp, xp[2:3], fp[2:3])
+    yield SampleInput(np.array([-20.0, np.nan, 20.0]), xp[2:3], fp[2:3], right=2.0)
     if dtype.kind == "f":
         yield SampleInput(np.array([0.5, 1.5, 2.5]), np.arange(4.0), np.array([1, np.inf, np.inf, 2], dtype.name))
 

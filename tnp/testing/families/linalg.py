@@ -159,6 +159,7 @@ add(
     np.linalg.pinv,
     pinv_cases,
     ((np.eye(2),), {"rcond": 1e-3, "rtol": 1e-3}, ValueError, "can't be both set"),
+    ((np.eye(2),), {"rcond": np.ones(3)}, ValueError, "non-broadcastable output operand with shape"),
     *_NOT_MATRIX,
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.tracing.output_aliasing import freeze, is_sealed
+from tnp.capture.tracing.strides import contiguity
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core.errors import AmbiguousView, NeedsEager
 
@@ -17,29 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["TracedFlags", "flags_of", "set_writeable"]
 
 _CONTIGUOUS = frozenset(("C_CONTIGUOUS", "CONTIGUOUS", "C", "F_CONTIGUOUS", "FORTRAN", "F"))
+_ROW_MAJOR = frozenset(("C_CONTIGUOUS", "CONTIGUOUS", "C"))
 _WRITEABLE = frozenset(("WRITEABLE", "W"))
 
 
 class TracedFlags:
     """The flags of an array, each guarded when the program reads it. ``real`` are those of the caller's array, which ``expression``
-    fetches; without them both orders are ``is_contiguous``, and nothing else is known."""
+    fetches; without them the strides tell the orders, if they are known, and nothing else is known."""
 
-    __slots__ = ("_array", "_expression", "_is_contiguous", "_real")
+    __slots__ = ("_array", "_expression", "_real")
     _array: TracedArray
     _real: Any
     _expression: str
-    _is_contiguous: bool | None
 
-    def __init__(self, array: TracedArray, real: Any, expression: str, is_contiguous: bool | None = None) -> None:
+    def __init__(self, array: TracedArray, real: Any, expression: str) -> None:
         object.__setattr__(self, "_array", array)
         object.__setattr__(self, "_real", real)
         object.__setattr__(self, "_expression", expression)
-        object.__setattr__(self, "_is_contiguous", is_contiguous)
 
     def __getitem__(self, key: str) -> bool:
         if self._real is None:
-            if key in _CONTIGUOUS and self._is_contiguous is not None:
-                return self._is_contiguous
+            if key in _CONTIGUOUS and (known := _is_contiguous(self._array, key)) is not None:
+                return known
             if key in _WRITEABLE and is_sealed(self._array):
                 return False
             of_layout = key in _CONTIGUOUS and self._array.ndim > 1
@@ -66,6 +66,15 @@ class TracedFlags:
         set_writeable(active.current(), self._array, value)
 
 
+def _is_contiguous(a: TracedArray, key: str) -> bool | None:
+    """Whether an array is contiguous in the order that ``key`` names; ``None`` if it may be either."""
+    strides = a.strides_
+    if strides is None:
+        return None
+    ways = 1 if key in _ROW_MAJOR else -1
+    return contiguity(a.shape_[::ways], strides[::ways])
+
+
 def set_writeable(tracer: Tracer, a: TracedArray, value: Any) -> None:
     """Makes an array that the program made read-only. ``True`` changes nothing where it is not."""
     is_its_own = a.storage.origin is None or tracer.inputs.value_of(a) is None
@@ -84,7 +93,4 @@ def flags_of(a: TracedArray) -> TracedFlags | None:
     if a.storage.origin is not None and not a.path:
         array, expression = active.current().inputs.memory_of(a.storage.origin.name)
         return TracedFlags(a, array.flags, f"{expression}.flags") if type(array) is np.ndarray else None
-    if a.ndim != 1 or a.strides_ is None:
-        return TracedFlags(a, None, "") if a.storage.origin is None else None
-    (length,) = a.shape_
-    return TracedFlags(a, None, "", (type(length) is int and length <= 1) or a.strides_ == (1,))
+    return TracedFlags(a, None, "") if a.storage.origin is None or a.strides_ is not None else None

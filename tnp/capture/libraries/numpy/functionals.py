@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import calls_by_library
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.rewrite.code_origin import is_followed
@@ -32,6 +33,9 @@ __all__ = ["FUNCTIONALS", "Vectorized", "is_vectorized", "lift_vectorized"]
 #: by the kind of a result, the kinds of values that NumPy stores in it as they are
 _HOLDS = {"b": "b", "i": "bi", "f": "biuf", "c": "biufc"}
 _DTYPES = frozenset(map(np.dtype, ("?", "q", "f", "d", "F", "D")))
+#: calls of a function, for elements or rows, that are written out where they are no loop: each may be long, with branches that depend on
+#: values
+_MOST_CALLS = 8
 #: elements of an iterable that are computed one by one
 _MOST_UNROLLED = 64
 _NUMBERS = (bool, int, float, complex, np.generic)
@@ -49,7 +53,7 @@ def _looped(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _each(first: int, count: Any, call: Callable[[Any], None]) -> None:
-    for i in range(first, count):
+    for i in calls_by_library(first, count, _MOST_CALLS):
         call(i)
 
 

@@ -19,6 +19,9 @@ from tnp.lang.scipy.made_interpolants import NATIVE, is_made, native_state, para
 
 __all__ = ["is_made", "made"]
 
+#: classes whose objects compute with doubles, whatever they are made of
+_OF_DOUBLES = ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator")
+
 
 def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An interpolant of traced arrays; ``NotImplemented`` for what is called as it is."""
@@ -30,6 +33,8 @@ def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if found is None:
         raise NeedsEager(f"it makes a {name} in a way that is not compiled")
     x, y, options = _array(tracer, found[0][0]), _array(tracer, found[0][1]), found[1]
+    if name in _OF_DOUBLES:
+        x, y = _in_doubles(x), _in_doubles(y)
     arrays = (x, y)
     if any(a._element_type.name not in ("float64", "int64", "complex128") or not a.ndim for a in arrays):
         raise NeedsEager(f"it makes a {name} of other arrays than of doubles")
@@ -50,6 +55,16 @@ def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
     method, state = state_of(record, name, known, arrays)
     return Interpolant(cls, method, state, [(a.storage, a.storage.value.name) for a in arrays])
+
+
+def _in_doubles(a: TracedArray) -> TracedArray:
+    """The numbers of ``a`` as SciPy computes with them."""
+    dtype, made = a.dtype, a
+    if dtype.kind in "biu" or dtype in (np.float16, np.float32):
+        made = a.astype(np.float64)
+    elif dtype == np.complex64:
+        made = a.astype(np.complex128)
+    return made
 
 
 def _is_plain(x: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import Iterations, calls_by_library
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.traced_values import TracedArray
@@ -27,26 +28,31 @@ _MODES = {
 }  # fmt: skip
 
 
+def _each(length: Any) -> Iterations:
+    """The positions along a dimension. Loops over them are never written out, which would be so for each element of a small array."""
+    return calls_by_library(0, length, 0)
+
+
 def _along_line(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     (columns,) = at
-    for i in range(out.shape[0]):
+    for i in _each(out.shape[0]):
         out[i] = np.float64(_number(f(x[i + columns], *args, **kwargs)))
     return out
 
 
 def _in_plane(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     rows, columns = at
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
+    for i in _each(out.shape[0]):
+        for j in _each(out.shape[1]):
             out[i, j] = np.float64(_number(f(x[i + rows, j + columns], *args, **kwargs)))
     return out
 
 
 def _in_space(f: Any, x: Any, out: Any, at: Any, args: Any, kwargs: Any) -> Any:
     planes, rows, columns = at
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            for k in range(out.shape[2]):
+    for i in _each(out.shape[0]):
+        for j in _each(out.shape[1]):
+            for k in _each(out.shape[2]):
                 out[i, j, k] = np.float64(_number(f(x[i + planes, j + rows, k + columns], *args, **kwargs)))
     return out
 

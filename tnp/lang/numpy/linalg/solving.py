@@ -48,6 +48,12 @@ def _inverses_above(s: TensorProxy, limit: TensorProxy) -> tuple[TensorProxy, Te
     return clang.where(large, clang.reciprocal(clang.where(large, s, 1)), 0), large
 
 
+def _other_shape(s: TensorProxy, inverses: TensorProxy) -> str:
+    """What NumPy says of limits that are for more matrices than there are."""
+    shapes = sizes.show(s.shape), sizes.show(inverses.shape)
+    return "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
+
+
 @npsymbol("linalg.pinv", tags=(*MAY_RAISE, OpTags.BETTER_OPENED))
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._NoValue) -> TensorProxy:
     """The Moore-Penrose inverse of each matrix; singular values up to ``rcond`` times the largest count as zero."""
@@ -62,6 +68,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
         rcond = max(sizes.concrete(a.shape[-2:], "pinv")) * epsilon(a.dtype)
     u, s, vh = svd_of(a, full=False, hermitian=hermitian)
     inverses, _ = _inverses_above(s, times_last(largest_of(s), rcond))
+    check(sizes.shapes_equal(inverses.shape, s.shape) is not False, lambda: _other_shape(s, inverses))
     return matrix_product(adjoint(vh), clang.mul(clang.expand_dims(in_dtype_of(inverses, u), (-1,)), adjoint(u)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsEager
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.linalg.operands import adjoint
 from tnp.lang.scipy.linalg.operands import MAY_RAISE, covered, dtype_of, flag, matrix, triangle
 from tnp.lang.scipy.registry import scipysymbol
@@ -35,10 +35,11 @@ def cholesky(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite:
 @scipysymbol("linalg.cho_factor", tags=MAY_RAISE)
 def cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
     """As :func:`cholesky`, with what ``a`` has in the other triangle; and which triangle it is."""
-    is_lower = flag(lower)
+    is_lower, given = flag(lower), pyval(lower)
+    covered(given in (0, 1))  # LAPACK takes no others
     factor, a = _factor("linalg.cholesky", a, is_lower, check_finite)
     covered(a.ndim == 2)
-    return clang.add(factor, triangle(a, lower=not is_lower, strictly=True)), is_lower
+    return clang.add(factor, triangle(a, lower=not is_lower, strictly=True)), given
 
 
 @scipysymbol("linalg.svd", tags=MAY_RAISE)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.core import dtypes, intervals, symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.index import Index, Part, Quotient
+from tnp.executors.llvm.index import Index, Part, Quotient, Var
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Element, Expression
 
 if TYPE_CHECKING:
@@ -120,11 +120,13 @@ class Addresses:
         row, inside = Index(place.constant, outer), max((levels[atom] for atom in outer), default=0)
         if row == Index() or inside + 1 not in self.slots or buffer.role in ("row", "point"):
             return self._behind(self.pointer_to(buffer), place)
-        pointer = self.find(("place", buffer, row))
+        registers = {atom: self.find(atom) for atom in outer if isinstance(atom, Var)}
+        key = ("place", buffer, row, tuple(registers.values()))
+        pointer = self.find(key)
         if pointer is None:
             lines, values = self.code.lines, self.values
-            self.code.lines, self.values = [], values[: inside + 1]
-            pointer = self.values[-1]["place", buffer, row] = self._behind(self.pointer_to(buffer), row)
+            self.code.lines, self.values = [], [*values[: inside + 1], registers]
+            pointer = values[inside][key] = self._behind(self.pointer_to(buffer), row)
             slot = self.slots[inside + 1]
             lines[slot] = "\n".join([lines[slot], *self.code.lines])
             self.code.lines, self.values = lines, values
@@ -140,4 +142,5 @@ class Addresses:
         if isinstance(atom, Part):
             levels = [self._level_of(a) for a in atom.of.terms]
             return None if None in levels else max((n for n in levels if n is not None), default=0)
-        return next((n for n in reversed(range(len(self.values))) if atom in self.values[n]), None)
+        found = next((n for n in reversed(range(len(self.values))) if atom in self.values[n]), None)
+        return None if found is None else self.values[found].get(("known since", atom), found)

@@ -472,6 +472,7 @@ class Columns:
 
     def add_rows(self, body: Body, tile: str, rows: Sequence[dict[Var, str]]) -> None:
         """Adds some rows, of each of which it is said where a loop's variable is."""
+        level = len(body.values) - 1
 
         def write(i: str) -> None:
             self.prepare(body, i)
@@ -479,7 +480,7 @@ class Columns:
                 a = body.accumulators[s]
                 total = a.get(i)
                 for row in rows:
-                    body.values.append(dict(row))
+                    body.values.append({**row, **{("known since", var): level for var in row}})
                     total = a.combine(body.code, total, a.element())
                     body.values.pop()
                 a.put(total, i)

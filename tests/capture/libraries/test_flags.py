@@ -130,3 +130,18 @@ def test_orders_of_arrays_of_classes():
     jitted = tnp.jit(f, strict=True)
     for x in (X, X.astype("f"), X.T):
         assert_same(jitted(x), f(x))
+
+
+@pytest.mark.parametrize("join", [np.stack, np.dstack, np.column_stack])
+def test_arrays_that_are_joined_lie_in_rows(join):
+    """The shape of a part of them can be set."""
+
+    def f(a, b):
+        made = join([a, b])
+        part = made[0]
+        part.shape = part.size
+        return part, made.flags.c_contiguous
+
+    for shape in ((3, 4), (1, 5), (6, 1)):
+        a, b = np.arange(float(np.prod(shape))).reshape(shape), np.ones(shape)
+        assert_same(tnp.jit(f)(a, b), f(a, b))

@@ -79,7 +79,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, *, dtype: Any = None, casting: st
 alias("concat", concatenate)
 
 
-@npsymbol(returns="array", factory=True, row_major=False)
+@npsymbol(returns="array", factory=True)
 def stack(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> TensorProxy:
     """The arrays, of one shape, joined along a new dimension."""
     made = [as_array(x) for x in _items(arrays)]
@@ -108,13 +108,13 @@ def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor
     return _joined(made, 0 if made[0].ndim == 1 else 1, dtype, casting)
 
 
-@npsymbol(returns="array", factory=True, row_major=False)
+@npsymbol(returns="array", factory=True)
 def dstack(tup: Any) -> TensorProxy:
     """The arrays, as at least three-dimensional ones, joined along the third dimension."""
     return _joined([at_least_3d(as_array(x)) for x in _items(tup)], 2, None, "same_kind")
 
 
-@npsymbol(returns="array", factory=True, row_major=False)
+@npsymbol(returns="array", factory=True)
 def column_stack(tup: Any) -> TensorProxy:
     """The arrays, vectors as columns, joined along the second dimension."""
     return _joined([_column(as_array(x)) for x in _items(tup)], 1, None, "same_kind")

@@ -292,24 +292,9 @@ def _index_arrays(key: Key) -> Iterator[tuple[int, TensorProxy]]:
             yield d, convert(x, dtypes.int64)
 
 
-def _flattened(a: TensorProxy, key: Any) -> tuple[TensorProxy, TensorProxy] | None:
-    """``a`` and a mask of its first dimensions with these as one: one array of positions says what is selected, instead of one for each
-    dimension."""
-    mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if not isinstance(mask, TensorProxy) or mask.dtype.kind != "b" or mask.ndim < 2:
-        return None
-    first, rest = a.shape[: mask.ndim], a.shape[mask.ndim :]
-    if not sizes.shapes_equal(first, mask.shape) or any(type(n) is int and n == 0 for n in a.shape):
-        return None
-    return reshape(a, (-1, *rest)), reshape(mask, (-1,))
-
-
 @clangop(method_name="getitem")
 def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``. Raises ``IndexError`` as NumPy does, for index values at run time."""
-    flat = _flattened(a, key)
-    if flat is not None:
-        a, key = flat
     parsed = parse_key(a, key)
     if parsed.advanced:
         return _Advanced(a, parsed).read()

@@ -98,10 +98,10 @@ class LLVMExecutor(FusionExecutor):
             return False
         inside = [b for body in bodies_of(bsym) for b in body.bound_symbols]
         is_slow = any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
-        if not is_slow or not is_available() or not program.pays(bsym):
+        if not is_slow or not is_available():
             return False
         takes = functools.partial(program.takes, everything=self.everything, fast=self.fast)
-        return not takes(bsym) and takes(program.with_sizes(bsym))
+        return not takes(bsym) and program.pays(bsym) and takes(program.with_sizes(bsym))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR

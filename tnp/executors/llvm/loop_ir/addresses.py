@@ -126,7 +126,8 @@ class Addresses:
         if pointer is None:
             lines, values = self.code.lines, self.values
             self.code.lines, self.values = [], [*values[: inside + 1], registers]
-            pointer = values[inside][key] = self._behind(self.pointer_to(buffer), row)
+            # For the scope behind the slot alone: what comes after that may be reached by another way.
+            pointer = values[inside + 1][key] = self._behind(self.pointer_to(buffer), row)
             slot = self.slots[inside + 1]
             lines[slot] = "\n".join([lines[slot], *self.code.lines])
             self.code.lines, self.values = lines, values

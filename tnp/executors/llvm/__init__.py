@@ -101,7 +101,7 @@ class LLVMExecutor(FusionExecutor):
         if not is_slow or not is_available():
             return False
         takes = functools.partial(program.takes, everything=self.everything, fast=self.fast)
-        return not takes(bsym) and program.pays(bsym) and takes(program.with_sizes(bsym))
+        return not takes(bsym) and program.may_pay(bsym) and takes(program.with_sizes(bsym))
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         return loop_ir.kind_of(bsym)  # of symbolic sizes, with code from the loop IR

@@ -13,7 +13,7 @@ operations, which :mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`
 
 from tnp.executors.llvm.program.blocks import BLOCK, with_blocks
 from tnp.executors.llvm.program.lengths import with_sizes, with_symbols
-from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, pays, takes
+from tnp.executors.llvm.program.region import AnySizeProgram, ProgramRegion, has_room, is_sized, may_pay, takes
 
 __all__ = [
     "BLOCK",
@@ -21,7 +21,7 @@ __all__ = [
     "ProgramRegion",
     "has_room",
     "is_sized",
-    "pays",
+    "may_pay",
     "takes",
     "with_blocks",
     "with_sizes",

@@ -37,7 +37,7 @@ from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, 
 from tnp.runtime import engine, launcher
 from tnp.runtime.engine import Unavailable
 
-__all__ = ["AnySizeProgram", "ProgramRegion", "hands_on", "has_room", "is_sized", "pays", "takes"]
+__all__ = ["AnySizeProgram", "ProgramRegion", "hands_on", "has_room", "is_sized", "may_pay", "takes"]
 
 
 def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
@@ -61,7 +61,7 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
     except Refused:
         return False
     # A kernel would copy the whole of what is read and written, instead of some rows.
-    taken = everything or written.program.copies_rows or pays(bsym)
+    taken = everything or written.program.copies_rows or _pays(bsym)
     if taken:
         _recent[_key_of(bsym)] = written._replace(asked=asked)
         if len(_recent) > RECENT:
@@ -118,16 +118,24 @@ def _usual(p: Proxy) -> Any:
     return "array", tuple(strides)
 
 
-def pays(bsym: BoundSymbol) -> bool:
+def may_pay(bsym: BoundSymbol) -> bool:
+    """Whether a loop would be compiled as a whole if there were code for all that it does."""
+    try:
+        return _pays(bsym)
+    except Refused:
+        return False
+
+
+def _pays(bsym: BoundSymbol) -> bool:
     """Whether a loop has operations that are small enough for Python to matter."""
     # An array that becomes shorter from iteration to iteration begins with as many elements as it has.
     largest = max((_elements(init) for p, init in carried_with_inits(bsym) if not is_sized(p)), default=0)
     if not bodies_of(bsym):
-        return all(map(pays, filter(is_control_flow, bsym.subsymbols)))  # its other operations are on small arrays
+        return all(map(_pays, filter(is_control_flow, bsym.subsymbols)))  # its other operations are on small arrays
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
-                if b.sym is not prims.cond and pays(b):
+                if b.sym is not prims.cond and _pays(b):
                     return True
             elif OpTags.VIEW not in b.sym.tags and b.sym not in (prims.copy_, prims.size, prims.matmul):
                 value = {views.update: 1, prims.index_put: 2}.get(b.sym)

@@ -78,6 +78,12 @@ def _reads(b: BoundSymbol, names: Container[str]) -> bool:
 
 def _selects(b: BoundSymbol, masks: Mapping[str, TensorProxy]) -> bool:
     """Whether an operation takes the elements of an array where a mask of its length is true. ``masks`` are those of arrays of positions."""
+    if b.operation is prims.index_get:
+        a, positions = b.args
+        found = [masks.get(p.name) for p in positions]
+        mask = found[0]
+        is_one = mask is not None and len(found) == mask.ndim and all(m is mask for m in found)
+        return is_one and mask is not None and sizes.shapes_equal(mask.shape, a.shape[: mask.ndim]) is True
     if b.operation is not prims.take:
         return False
     a, positions, dim = b.args

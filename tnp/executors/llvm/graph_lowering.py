@@ -88,8 +88,10 @@ class GraphLowering(Lowering):
         self.in_bounds: set[tuple[Node, int, int]] = set()
         #: reductions by operation, dtype, source and dimensions
         self.reductions: dict[tuple[str, DType, Node, frozenset[int]], Node] = {}
-        #: by a mask, the positions where it is true
+        #: by a mask, the positions where it is true, in all of its elements; and by an array of positions along a dimension, of which
+        #: mask it is
         self.positions: dict[Node, Node] = {}
+        self.selecting: dict[Node, tuple[Node, int]] = {}
         self.nodes: dict[str, Node] = {}
         self.position = 0
         #: whether views are being lowered that an update writes through: none of them is a copy

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tnp.core import symbols
-from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
     Compress,
@@ -38,7 +38,7 @@ def compress(kernel: Kernel) -> Kernel:
         (positions,) = found.statements
         assert isinstance(positions, Positions)
         mask = positions.value
-        if not isinstance(mask, Load) or mask.at != (Index.of(positions.along),):
+        if not isinstance(mask, Load) or mask.buffer.offset(mask.at) != Index.of(positions.along):
             continue
         for i in range(nests.index(found) + 1, len(nests)):
             entry = nests[i]
@@ -83,9 +83,10 @@ def _is_copy(s: Store, along: Var, positions: Positions) -> bool:
         return False
     if value.buffer is positions.buffer:
         return value.at == place
-    if len(value.at) != 1 or value.buffer.strides or value.at[0].constant != 0 or [*value.at[0].terms.values()] != [1]:
+    offset = value.buffer.offset(value.at)
+    if value.buffer.strides or offset.constant != 0 or [*offset.terms.values()] != [value.dtype.itemsize]:
         return False
-    (atom,) = value.at[0].terms
+    (atom,) = offset.terms
     if not isinstance(atom, Element) or not isinstance(atom.x, Load):
         return False
     is_there = atom.x.buffer is positions.buffer and atom.x.at == place
@@ -102,6 +103,15 @@ def _are_equal(n: object, m: object) -> bool:
 def _compressed(s: Store, positions: Positions, mask: Load) -> Compress:
     assert isinstance(s.value, Load)
     place = (Index.of(positions.along),)
-    is_position = s.value.buffer is positions.buffer
-    value = Position(*place, s.buffer.dtype) if is_position else Load(s.value.buffer, place)
+    if s.value.buffer is positions.buffer:
+        return Compress(s.buffer, (Index(),), Position(*place, s.buffer.dtype), mask, positions.along)
+
+    def along(i: Index) -> Index:
+        """The index with the loop's variable for the position that was looked up."""
+        return Index(i.constant, {atom(a): c for a, c in i.terms.items()})
+
+    def atom(a: Atom) -> Atom:
+        return positions.along if isinstance(a, Element) else a.mapped(along) if isinstance(a, Part) else a
+
+    value = Load(s.value.buffer, tuple(map(along, s.value.at)))
     return Compress(s.buffer, (Index(),), value, mask, positions.along)

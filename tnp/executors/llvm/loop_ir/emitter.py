@@ -32,6 +32,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Rows,
     Skewed,
     Swept,
+    product,
     statements_of,
 )
 from tnp.executors.llvm.loop_ir.panels import PanelsCode
@@ -271,7 +272,7 @@ class Module:
         assert isinstance(mask, Buffer)
         self.code.require("count_true", COUNTING)
         data = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {slot}')}")
-        return code.op(f"call i64 @count_true(ptr {data}, i64 {function.size(mask.shape[0])})")
+        return code.op(f"call i64 @count_true(ptr {data}, i64 {function.size(product(mask.shape))})")
 
     def _dimension(self, function: Function, slot: int, dim: int | None) -> str:
         """The register of a dimension of an argument, or of a number among them."""

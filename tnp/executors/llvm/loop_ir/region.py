@@ -201,7 +201,7 @@ def sources_of_sizes(region: Region) -> dict[str, tuple[int, int | None, int]]:
     places = {p.name: j for j, p in enumerate(region.inputs)}
     for b in collected(region.bound_symbols):
         if b.operation is prims.nonzero:
-            (positions,), mask = b.output, b.args[0]
+            positions, mask = b.output[0], b.args[0]
             if mask.name not in places:
                 raise Refused("how long a result is depends on what is computed")
             roots.setdefault(positions.shape[0].name, (places[mask.name], COUNT, 0))

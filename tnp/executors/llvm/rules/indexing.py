@@ -17,7 +17,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Indices, Node, Positions, Update, View, first_version, origin, places_of, variables
 from tnp.executors.llvm.graph_lowering import GraphLowering
 from tnp.executors.llvm.index import Index
-from tnp.executors.llvm.lowering import Lowering, Value, Where, rule
+from tnp.executors.llvm.lowering import Lowering, Value, Where, product, rule
 from tnp.executors.llvm.rotations import rotation
 
 __all__: list[str] = []
@@ -146,13 +146,44 @@ def _goes_through(update: Update, at: Indices, place: Indices) -> bool:
 # Positions that are values
 
 
-@rule("nonzero", checker=lambda b: b.args[0].ndim == 1)
-def _nonzero(lowering: GraphLowering, output: TensorProxy, mask: Node) -> Node:
-    """What is written has room behind its end: a result is a copy."""
+@rule("nonzero", checker=lambda b: b.args[0].ndim > 0)
+def _nonzero(lowering: GraphLowering, output: TensorProxy, mask: Node) -> tuple[Node, ...]:
+    """What is written has room behind its end: a result is a copy. Positions in several dimensions are computed of those in all elements."""
     if mask not in lowering.positions:
-        made = Positions(output.shape, mask, position=lowering.next_position())
+        flat, shape = mask, mask.shape
+        if len(shape) > 1:
+            flat = lowering.view(mask, (product(shape),), lambda at: _unraveled(at[0], shape), whole=True)
+        made = Positions(output.shape, flat, position=lowering.next_position())
         lowering.positions[mask] = lowering.add(made)
-    return lowering.make("copy", output.shape, output.dtype, (lowering.positions[mask],))
+    made = []
+    rest = lowering.make("copy", output.shape, output.dtype, (lowering.positions[mask],))
+    for d, n in reversed([*enumerate(mask.shape)]):
+        along = rest if not d else lowering.make("remainder", output.shape, output.dtype, (rest, n))
+        rest = rest if not d else lowering.make("floor_divide", output.shape, output.dtype, (rest, n))
+        lowering.selecting[along] = mask, d
+        made.append(along)
+    return tuple(reversed(made))
+
+
+def _unraveled(flat: Index, shape: Sequence[Any]) -> Indices:
+    """The position in an array of that shape of an element with a number in C order."""
+    found: list[Index] = []
+    for d, n in reversed([*enumerate(shape)][1:]):
+        flat, rest = flat.divide(n, product(shape[:d]))
+        found.append(rest)
+    return (flat, *reversed(found))
+
+
+def _selected(lowering: Lowering, a: Any, indices: Sequence[Any]) -> Node | None:
+    """The positions in all elements of a mask, if ``indices`` are those of one with the shape of the first dimensions of ``a``."""
+    if not isinstance(lowering, GraphLowering) or len(indices) < 2:
+        return None
+    found = [lowering.selecting.get(i) for i in indices]
+    mask = found[0][0] if found[0] is not None else None
+    if mask is None or found != [(mask, d) for d in range(len(mask.shape))]:
+        return None
+    fits = len(found) == len(indices) and all(n == m for n, m in zip(mask.shape, a.shape))
+    return lowering.positions[mask] if fits else None
 
 
 @rule("take", in_loops=True)
@@ -195,8 +226,16 @@ def _gather(lowering: Lowering, output: TensorProxy, a: Value, indices: Value, d
 
 @rule("index_get", in_loops=True)
 def _index_get(lowering: Lowering, output: TensorProxy, a: Value, indices: Sequence[Value]) -> Any:
-    indices = lowering.checked_together(indices, a.shape)
     shape = (*indices[0].shape, *a.shape[len(indices) :])
+    selected, first = _selected(lowering, a, indices), a.shape[: len(indices)]
+    if selected is not None:
+        flat = lowering.make("copy", selected.shape, selected.dtype, (selected,))
+
+        def where(at: Any) -> Any:
+            return (*_unraveled(lowering.lookup(flat, at[:1], product(first)), first), *at[1:])
+
+        return lowering.view(a, shape, where, [flat])
+    indices = lowering.checked_together(indices, a.shape)
     return lowering.view(a, shape, _at_all(lowering, indices, a.shape), indices)
 
 

@@ -34,11 +34,17 @@ _OF_ANY_LENGTH = frozenset(
 )
 
 
+_INDEXING = (prims.take, prims.index_get)
+
+
 def fits_surely(b: BoundSymbol) -> bool:
     """Whether the shapes of an operation's arrays fit, whatever their lengths are."""
     if b.subsymbols:
         masks = {p.name: s.args[0] for s in b.subsymbols if s.operation is prims.nonzero for p in s.output}
-        return all(_selects(s, masks) if _reads(s, masks) else fits_surely(s) for s in b.subsymbols)
+        return all(
+            _selects(s, masks) if s.operation in _INDEXING and _reads(s, masks) else fits_surely(s)
+            for s in b.subsymbols
+        )
     operation = b.operation
     if operation is prims.broadcast_in_dim:
         a, shape, dims = b.args
@@ -49,6 +55,10 @@ def fits_surely(b: BoundSymbol) -> bool:
         return True
     if operation is prims.index_get:
         return _are_alike(b.args[1])
+    if operation is prims.concatenate:
+        arrays, dim = b.args
+        shapes = [[n for d, n in enumerate(a.shape) if d != dim] for a in arrays]
+        return all(sizes.shapes_equal(shapes[0], shape) is True for shape in shapes[1:])
     return OpTags.ELEMENTWISE in b.sym.tags and _are_alike(b.flat_inputs)
 
 

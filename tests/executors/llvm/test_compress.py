@@ -87,7 +87,7 @@ def test_arrays_with_gaps_and_other_lengths():
 
 def test_masks_of_several_dimensions():
     def f(x, mask, rows):
-        return x[mask], x[mask].sum(), x[rows], np.flatnonzero(np.diff(x[0])), np.nonzero(x)
+        return x[mask], x[mask].sum(), x[rows], np.flatnonzero(np.diff(x[0])), np.nonzero(x), np.argwhere(mask)
 
     jitted = tnp.jit(f, dynamic=True)
     for shape in ((4, 5), (7, 3, 2), (9, 1)):

@@ -49,8 +49,13 @@ def compress(kernel: Kernel) -> Kernel:
                 break
             if mask.buffer in _written(entry):
                 break
-        if not any(load.buffer is positions.buffer for e in nests for s in _statements(e) for load in s.reads):
-            nests.remove(found)
+        at = nests.index(found)
+        if any(load.buffer is positions.buffer for e in nests for s in _statements(e) for load in s.reads):
+            numbers = Position(Index.of(positions.along), positions.buffer.dtype)
+            made = Compress(positions.buffer, (Index(),), numbers, mask, positions.along)
+            nests[at] = Nest(found.loops, [made])
+        else:
+            del nests[at]
             gone.add(positions.buffer)
     temporaries = [b for b in kernel.temporaries if b not in gone]
     return kernel if nests == kernel.nests else replace(kernel, nests=nests, temporaries=temporaries)

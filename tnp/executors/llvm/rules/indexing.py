@@ -155,14 +155,19 @@ def _nonzero(lowering: GraphLowering, output: TensorProxy, mask: Node) -> tuple[
             flat = lowering.view(mask, (product(shape),), lambda at: _unraveled(at[0], shape), whole=True)
         made = Positions(output.shape, flat, position=lowering.next_position())
         lowering.positions[mask] = lowering.add(made)
+    flat = lowering.make("copy", output.shape, output.dtype, (lowering.positions[mask],))
+    if len(mask.shape) == 1:
+        return (flat,)
     made = []
-    rest = lowering.make("copy", output.shape, output.dtype, (lowering.positions[mask],))
-    for d, n in reversed([*enumerate(mask.shape)]):
-        along = rest if not d else lowering.make("remainder", output.shape, output.dtype, (rest, n))
-        rest = rest if not d else lowering.make("floor_divide", output.shape, output.dtype, (rest, n))
-        lowering.selecting[along] = mask, d
-        made.append(along)
-    return tuple(reversed(made))
+    for d, n in enumerate(mask.shape):
+
+        def where(at: Indices, d: int = d) -> Indices:
+            return (_unraveled(lowering.lookup(flat, at, product(mask.shape)), mask.shape)[d],)
+
+        along = lowering.view(lowering.make("iota", (n,), output.dtype, (0, 1)), output.shape, where, [flat])
+        made.append(lowering.make("copy", output.shape, output.dtype, (along,)))
+        lowering.selecting[made[d]] = mask, d
+    return tuple(made)
 
 
 def _unraveled(flat: Index, shape: Sequence[Any]) -> Indices:

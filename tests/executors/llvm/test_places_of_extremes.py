@@ -58,3 +58,24 @@ def test_nothing_has_no_place():
 
     with pytest.raises(ValueError, match="attempt to get argmax of an empty sequence"):
         tnp.jit(f)(np.zeros((30, 0)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_running_extremes(dtype):
+    """Of zeros the last counts, and the first NaN stays."""
+
+    def f(x):
+        rows = np.stack([x, x[::-1], x])
+        return np.maximum.accumulate(x), np.minimum.accumulate(x), np.maximum.accumulate(rows, 0), np.fmax(x, 1)
+
+    jitted = tnp.jit(f)
+    for values in (
+        [-0.0, 0.0, -0.0],
+        [2.0, np.nan, 3.0, -np.inf],
+        [np.nan, 1.0],
+        [-np.inf, -5.0, -7.0, 4.0],
+        [0.0, -0.0],
+    ):
+        x = np.array(values, dtype)
+        for got, expected in zip(jitted(x), f(x), strict=True):
+            assert got.tobytes() == expected.tobytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tnp.core.dtypes import DType
@@ -22,10 +23,21 @@ __all__ = ["in_place", "positions", "scan", "scan_rows", "scatter"]
 def _in_order(s: Scan) -> tuple[DType, Callable[[Code, Any, Any], Any]]:
     """The dtype of partial results, and how one continues another, rounded as written."""
     dtype, row = s.buffer.dtype, _ROWS[s.op]
+    if s.op in ("amax", "amin") and dtype.kind == "f" and dtype.bits >= 32:
+        return dtype, partial(
+            _extreme, type_=scalars.register_type(dtype), condition="oge" if s.op == "amax" else "ole"
+        )
     reducer = scalars.reducer(s.op, dtype)
     if row.neutral is None and reducer.dtype is dtype:
         return dtype, reducer.combine
     return dtype, lambda code, a, b: scalars.emit(code, row.combines, [a, b], dtype)
+
+
+def _extreme(code: Code, a: Any, b: Any, *, type_: str, condition: str) -> Any:
+    """The larger, or smaller, of two floats; of zeros the last, and of NaN the first that there is. One step waits for the comparison with
+    the last one alone."""
+    better = code.op(f"select i1 {code.op(f'fcmp {condition} {type_} {b}, {a}')}, {type_} {b}, {type_} {a}")
+    return code.op(f"select i1 {code.op(f'fcmp uno {type_} {b}, {b}')}, {type_} {b}, {type_} {better}")
 
 
 _ROWS = {row.name: row for row in REDUCTIONS}

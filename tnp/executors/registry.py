@@ -19,6 +19,7 @@ from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
 from tnp.executors.options import canonical, plain_name, split
 from tnp.runtime import locks, signals
+from tnp.runtime.gc_tuning import relaxed_gc
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -170,7 +171,7 @@ def get_executor(name: str) -> Executor | None:
     if own is not None:
         if own.is_installed():
             try:
-                with locks.importing:
+                with locks.importing, relaxed_gc():
                     importlib.import_module(own.module)
             except (ImportError, OSError) as error:  # the package is there, but what it is linked with is not
                 if own.needs is None or signals.of_handler(error) is not None:

@@ -1,4 +1,4 @@
-"""Relaxed garbage collection while a function is compiled.
+"""Relaxed garbage collection while a function is compiled, and while executors are imported.
 
 Compilation allocates some hundred thousand small objects, most of which are freed by reference counting. Their number
 would trigger at least one full collection of the process, including torch's and NumPy's objects: some 30 ms, a fifth of

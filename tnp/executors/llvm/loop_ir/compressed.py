@@ -24,11 +24,10 @@ LANES = 8
 
 def write(body: Body, statements: Sequence[Compress]) -> None:
     """The loop of some statements with one mask."""
-    first, code = statements[0], body.code
+    first = statements[0]
     length, most = body.head.size(first.along.limit), body.head.size(first.buffer.shape[0])
     begin = _Loop(body, statements, length, most, LANES).write("0", "0") if engine.target().has_masks else ("0", "0")
     _Loop(body, statements, length, most, 1).write(*begin)
-    code.line("; all that count are written")
 
 
 class _Loop:

@@ -13,6 +13,7 @@ from tnp.core import symbols
 from tnp.executors.llvm.index import Atom, Index, Part, Var
 from tnp.executors.llvm.loop_ir.nodes import (
     Buffer,
+    Check,
     Compress,
     Element,
     Entry,
@@ -25,7 +26,6 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Store,
     statements_of,
 )
-from tnp.executors.llvm.loop_ir.nodes import Check as _Check
 
 __all__ = ["compress"]
 
@@ -62,7 +62,7 @@ def compress(kernel: Kernel) -> Kernel:
 
 
 def _statements(entry: Entry) -> Iterator[Statement]:
-    return iter(()) if isinstance(entry, _Check) else statements_of(entry)
+    return iter(()) if isinstance(entry, Check) else statements_of(entry)
 
 
 def _written(entry: Entry) -> set[Buffer]:

@@ -98,7 +98,10 @@ class LLVMExecutor(FusionExecutor):
             return False
         inside = [b for body in bodies_of(bsym) for b in body.bound_symbols]
         is_slow = any(map(loop_ir.is_symbolic, inside)) and any(map(_looks_at_elements, inside))
-        if not is_slow or not is_available() or not program.pays(bsym):
+        try:
+            if not is_slow or not is_available() or not program.pays(bsym):
+                return False
+        except Refused:  # for what native code does not have, whatever the sizes
             return False
         takes = functools.partial(program.takes, everything=self.everything, fast=self.fast)
         return not takes(bsym) and takes(program.with_sizes(bsym))

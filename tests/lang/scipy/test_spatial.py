@@ -5,6 +5,7 @@ import pytest
 
 import tnp
 from tests.lang.scipy.checks import compiled_as_eager, gradient_is_right, layouts, raises_as_eager
+from tnp.testing import assert_same
 
 distance = pytest.importorskip("scipy.spatial.distance")
 
@@ -75,3 +76,35 @@ def test_errors():
 def test_gradients(metric):
     gradient_is_right(lambda a, b: (distance.cdist(a, b, metric) ** 2).sum(), A, B)
     gradient_is_right(lambda a: (distance.pdist(a, metric) ** 3).sum(), A)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock"])
+def test_one_program_for_pairs_of_any_number_of_points(metric):
+    def growing(x):
+        found = np.zeros(len(x))
+        for i in range(2, len(x)):
+            matrix = distance.squareform(distance.pdist(x[:i], metric))
+            found[i] = matrix.max() + distance.squareform(matrix).sum()
+        return found
+
+    def chosen(x):
+        near = x[x[:, 0] > 0]
+        return distance.squareform(distance.pdist(near, metric)) + 1, distance.pdist(near, metric).shape[0]
+
+    for f in (growing, chosen):
+        jitted = tnp.jit(f, strict=True)
+        for n in (40, 60, 33, 45):
+            x = RNG.normal(size=(n, 3))
+            assert_same(jitted(x), f(x), rtol=1e-12)
+        assert tnp.cache_info(jitted).misses <= 2
+
+
+def test_few_points_of_a_number_that_is_found():
+    def f(x):
+        return distance.squareform(distance.pdist(x[x[:, 0] > 0]))
+
+    jitted = tnp.jit(f, strict=True)
+    for least in (3, 2, 1):
+        x = np.abs(A)
+        x[least:, 0] *= -1
+        assert_same(jitted(x), f(x))

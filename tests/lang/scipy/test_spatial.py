@@ -108,3 +108,30 @@ def test_few_points_of_a_number_that_is_found():
         x = np.abs(A)
         x[least:, 0] *= -1
         assert_same(jitted(x), f(x))
+
+
+def test_matrices_of_pairs_have_the_size_of_the_points():
+    def nearest(x):
+        d = distance.squareform(distance.pdist(x))
+        np.fill_diagonal(d, np.inf)
+        return x[d.argmin(0)] + d.min(0)[:, None], d + np.eye(len(x))
+
+    def there_and_back(x):
+        d = distance.pdist(x)
+        return distance.squareform(distance.squareform(d)) - d
+
+    def given(v):
+        return distance.squareform(v) * 2
+
+    for f, made in ((nearest, lambda n: RNG.random((n, 3))), (there_and_back, lambda n: RNG.random((n, 3)))):
+        jitted = tnp.jit(f, strict=True)
+        for n in (25, 30, 40, 33, 2):
+            x = made(n)
+            assert_same(jitted(x), f(x), rtol=1e-12)
+        assert tnp.cache_info(jitted).misses <= 3
+    jitted = tnp.jit(given)
+    for n in (25, 30, 40, 3):
+        v = RNG.random(n * (n - 1) // 2)
+        assert_same(jitted(v), given(v))
+    with pytest.raises(ValueError, match="Incompatible vector size"):
+        jitted(RNG.random(11))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import size_proxy
 from tnp.core.proxies import TensorProxy, is_number
@@ -107,10 +107,24 @@ def _pairs(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any)
     n = X.shape[0] if isinstance(X, TensorProxy) and X.ndim == 2 else 0
     if type(n) is int or type(metric) is not str or out is not None or X.dtype.kind not in "fiub":
         return None
+    return TensorProxy(like=X, shape=(_number_of_pairs(n),), dtype=dtypes.float64)
+
+
+def _number_of_pairs(n: Any) -> Any:
+    """Of so many points: computed of a symbolic size, and else what the running program finds."""
+    if symbols.value_of(n) is not None:
+        return symbols.compute("floor_divide", symbols.compute("mul", n, symbols.compute("sub", n, 1)), 2)
     most = sizes.bound_or_none(n)
-    return TensorProxy(
-        like=X, shape=(size_proxy(None if most is None else most * (most - 1) // 2),), dtype=dtypes.float64
-    )
+    return size_proxy(None if most is None else most * (most - 1) // 2)
+
+
+def _number_of_points(pairs: Any) -> Any:
+    """Of so many pairs: a symbolic size that has as many, and else what the running program finds."""
+    for n in () if pairs.relations is None else pairs.relations.symbols:
+        if sizes.key_of(_number_of_pairs(n)) == sizes.key_of(pairs):
+            return n
+    most = sizes.bound_or_none(pairs)
+    return size_proxy(None if most is None else math.isqrt(2 * most) + 1)
 
 
 def _square_form(X: Any, force: Any = "no", checks: Any = True) -> Any:
@@ -118,10 +132,9 @@ def _square_form(X: Any, force: Any = "no", checks: Any = True) -> Any:
     is_any = isinstance(X, TensorProxy) and not sizes.is_known(X.shape) and type(force) is str
     if not is_any or force.lower() != "no" or X.dtype is not dtypes.float64 or X.ndim not in (1, 2):
         return None
-    most = sizes.bound_or_none(X.shape[0])
     if X.ndim == 2:
-        return TensorProxy(like=X, shape=(size_proxy(None if most is None else most * (most - 1) // 2),))
-    n = size_proxy(None if most is None else math.isqrt(2 * most) + 1)
+        return TensorProxy(like=X, shape=(_number_of_pairs(X.shape[0]),))
+    n = _number_of_points(X.shape[0])
     return TensorProxy(like=X, shape=(n, n))
 
 

@@ -303,3 +303,18 @@ def test_splines_in_loops():
             x, rows, at = np.linspace(0, 1, n), RNG.random((7, n)), np.linspace(0, 1, n + 5)
             assert_same(jitted(x, rows, at), f(x, rows, at), rtol=1e-9)
         assert compiled_whole(jitted), tnp.explain(jitted)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_methods_of_splines_in_c():
+    def given(spline, t):
+        return spline.integrate(0, 1) * 2, spline(t)
+
+    def made(x, y, t):
+        spline = interpolate.CubicSpline(x, y)
+        return spline.integrate(0, 1), spline.derivative()(t), spline.c
+
+    spline, t = interpolate.CubicSpline(X, Y), np.linspace(0, 1, 5)
+    for _ in range(2):
+        assert_same(tnp.jit(given)(spline, t), given(spline, t))
+        assert_same(tnp.jit(made)(X, Y, t), made(X, Y, t))

@@ -395,3 +395,24 @@ def test_a_few_elements_are_part_of_the_kernel(f):
         assert_same(jitted(x), f(x))
     text = str(tnp.explain(jitted))
     assert "executors: llvm 1\n" in text, text
+
+
+def test_sizes_of_one_leave_programs_for_any_size():
+    """What is fixed for 1, or for 2 where there is one less, varies in the programs of other dtypes."""
+
+    def spaced(x, n):
+        return np.linspace(0, 1, n) * x.sum()
+
+    def counted(x, n):
+        return np.histogram(x, n)
+
+    def between(x, n):
+        return np.histogram(x, np.linspace(0, 90, n + 1))[0]
+
+    x = np.random.default_rng(0).random(200) * 100
+    for f in (spaced, counted, between):
+        jitted = tnp.jit(f)
+        for kind in "dfl":
+            for n in (10, 20, 33, 2, 1, 40, 41, 42):
+                assert_same(jitted(x.astype(kind), n), f(x.astype(kind), n), rtol=1e-5)
+        assert tnp.cache_info(jitted).misses <= 12

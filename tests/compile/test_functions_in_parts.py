@@ -13,6 +13,7 @@ import pytest
 
 import tnp
 from tests.eager_checks import not_compiled_whole
+from tnp.runtime import logs
 from tnp.testing import assert_same
 
 special = pytest.importorskip("scipy.special")
@@ -324,3 +325,34 @@ assert "in parts" in str(tnp.explain(scaled)), tnp.explain(scaled)
     path.write_text(program)
     environment = os.environ | {"PYTHONPATH": str(Path(tnp.__file__).parents[1])}
     subprocess.run([sys.executable, "-W", "ignore", path], env=environment, check=True)
+
+
+def _text_of_bytes(x):
+    y = np.cos(x) * 2
+    return y + len(x.tobytes())
+
+
+def _first(x):
+    return np.sin(x) + _text_of_bytes(x * 2)
+
+
+def _second(x):
+    return np.exp(_first(x) + 1) + 1
+
+
+def _third(x):
+    return _second(x) * 2 + x
+
+
+def test_what_is_foreign_deep_inside_is_found_once():
+    """The functions between are not traced to find the same again."""
+    traced, listeners = [], logs.listeners
+    listeners.append(traced.append)
+    try:
+        jitted = tnp.jit(_third)
+        for n in (5, 5, 7, 9):
+            x = np.arange(float(n))
+            assert_same(jitted(x), _third(x))
+    finally:
+        listeners.remove(traced.append)
+    assert {e.name for e in traced if e.kind == "parts"} == {"_third", "_text_of_bytes"}

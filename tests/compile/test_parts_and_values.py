@@ -7,6 +7,7 @@ import pytest
 
 import tnp
 from tests.compile.test_resume_points import X, points_of
+from tests.eager_checks import outcome
 from tnp.compile.eager_calls import has_too_many
 from tnp.testing import assert_same
 
@@ -157,3 +158,44 @@ def test_a_span_that_is_compiled_for_each_call_is_left_to_python(traced, seconds
     form, other = SimpleNamespace(traced=traced), SimpleNamespace(traced=99)
     entries = [SimpleNamespace(form=form, seconds=seconds)] * traced + [SimpleNamespace(form=other, seconds=99.0)]
     assert has_too_many(form, entries, hits) is is_too_many
+
+
+def test_arrays_of_the_program_that_are_resized_in_place():
+    """NumPy counts who refers to them, as it does in eager."""
+
+    def alone(x):
+        y = np.cumsum(x) * 2
+        total = y[1:].sum()
+        y.resize((3, 4))
+        return y + total
+
+    def in_a_loop(x):
+        y = np.zeros(3)
+        for k in range(4):
+            y.resize(3 + k)
+            y[k] = x[k] + y.sum()
+        return y * 2
+
+    def viewed(x):
+        y = np.cumsum(x) * 2
+        z = y[1:]
+        y.resize(3)
+        return y, z
+
+    def held(x):
+        y = np.cumsum(x) * 2
+        z = [y]
+        y.resize(3)
+        return y, z
+
+    def a_part(x):
+        y = np.cumsum(x)[1:]
+        y.resize(3)
+        return y
+
+    for f in (alone, in_a_loop, viewed, held, a_part):
+        jitted = tnp.jit(f)
+        for n in (20, 20, 24, 30):
+            x = np.random.default_rng(n).random(n)
+            assert_same(outcome(jitted, (x,)), outcome(f, (x,)))
+        assert "in parts" in str(tnp.explain(jitted))

@@ -21,6 +21,7 @@ from tnp.capture.guards.prologue import Prologue
 from tnp.capture.guards.varying_values import ReadsVarying, container_of, without_positions
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.driver import Compiled
+from tnp.core import symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.trace import Trace
 
@@ -104,6 +105,7 @@ def _traced_for_any_size(
     if varying.in_vain and needs_sizes is not None and not varying.at_once:
         return traced()
     varying.is_on = True
+    small: list[tuple[str, int | None]] = []
     try:
         while True:
             known = len(varying.known_integers)
@@ -116,7 +118,10 @@ def _traced_for_any_size(
             if not specialized:
                 break
             for n in specialized:
-                varying.specialize(*captured.inputs.dimensions[n.name])
+                place = captured.inputs.dimensions[n.name]
+                varying.specialize(*place)
+                if symbols.present(n) <= symbols.LEAST:  # for which, or for one less, programs for any size do not hold
+                    small.append(place)
         if needs_sizes is None or not needs_sizes(captured.trace):
             return captured
     except NeedsEager:
@@ -124,6 +129,8 @@ def _traced_for_any_size(
             raise
     finally:
         varying.is_on = False
+        for place in small:
+            varying.generalize(*place)
     varying.in_vain += 1
     return traced()
 

@@ -145,6 +145,8 @@ class EagerCalls:
         #: of a span: the points of the function around, and the places of its statements there
         self._around: ResumePoints | None = None
         self._places: frozenset[Place] = frozenset()
+        #: of a function that what Python runs calls, what was found to be foreign in it before it was called
+        self.foreseen: tuple[str, Sequence[UserLocation]] | None = None
         #: whether it is a span, or a function that what Python runs calls
         self._is_part = False
 
@@ -154,6 +156,10 @@ class EagerCalls:
             return True
         if not self.runs_eagerly or self._strict:
             return False
+        if self.foreseen is not None and not self._entries and (points := self._points_around(*self.foreseen)):
+            points.foresee(*self.foreseen)
+            self._settle_in_parts(form, points)
+            return True
         if self._points is not None and form.found_eager >= IN_PARTS_LIMIT and self._points.has_parts():
             self._settle_in_parts(form, self._points)
             return True
@@ -276,6 +282,8 @@ class EagerCalls:
                 points.run_whole()
                 points = None
             if points is not None:
+                if type(reason) is NeedsEager and not reason.is_of_sizes:
+                    points.foresee(reason.reason, stack)
                 text = f"{self.called} runs in parts: {reason.reason} ({reason.location})"
                 return self._entry_in_parts(form, prologue, points, text)
             if self._around is not None:

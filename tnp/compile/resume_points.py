@@ -64,7 +64,8 @@ def python_of(f: Any) -> Any:
 
 
 class ResumePoints:
-    """What is foreign in a function, and the function outlined around that.
+    """What is foreign in a function, and the function outlined around that. It has many methods: it finds places, makes functions, and compiles
+    what these call.
 
     ``jit(function, self, places)`` compiles a span, and ``jit(function)`` a function that foreign statements call. With ``lifts``,
     closure variables are parameters of the spans, which are then the same for all functions of one code.
@@ -88,6 +89,8 @@ class ResumePoints:
         self._calls_users = False
         #: the spans that there are now: the places of their statements, and what is compiled
         self.parts: list[tuple[frozenset[Place], Any]] = []
+        #: of functions that foreign statements call, by file and name, what is foreign in them: the reason, and the lines that were executed
+        self._foreseen: dict[tuple[str, str], tuple[str, Sequence[UserLocation]]] = {}
         #: the functions that what Python runs calls, each with what is called in its place
         self._is_asked = False
         self._callees: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -114,6 +117,20 @@ class ResumePoints:
                     self.note({place: reason})
                 return self.has_parts()
         return False
+
+    def foresee(self, reason: str, stack: Sequence[UserLocation]) -> None:
+        """Notes what is foreign in the function that this one called, which need not be traced again to find that out. The innermost one may be
+        captured where it is called by Python."""
+        own = len(self._locations(stack))
+        inside = stack[: len(stack) - own]
+        if not own or not inside:
+            return
+        callee = inside[-1].filename, inside[-1].name
+        if any((at.filename, at.name) != callee for at in inside):
+            points: ResumePoints | None = self
+            while points is not None:
+                points._foreseen[callee] = reason, inside
+                points = points.around
 
     def learn_result(self, reason: str, which: int) -> bool:
         """The same for what the function returns, or the result ``which`` of several."""
@@ -313,7 +330,10 @@ class ResumePoints:
             return self._outlined_function(f)
         made = self._callees.get(f)
         if made is None:
-            made = self._callees[f] = self._jit(f) if _is_compiled(f, self._function) else self._with_callbacks(f)
+            is_compiled = _is_compiled(f, self._function)
+            made = self._callees[f] = self._jit(f) if is_compiled else self._with_callbacks(f)
+            if is_compiled:
+                made.foreseen = self._foreseen.get((f.__code__.co_filename, f.__code__.co_name))
         return f if made is not f and _is_watched() else made
 
     def _outlined_function(self, f: types.FunctionType) -> types.FunctionType:

@@ -196,6 +196,8 @@ class NeedsEager(BaseException):
     whole = False
     #: whether the statement is in a block that surely raises
     is_raising = False
+    #: whether an operation in a loop or a branch needs sizes that are others in each iteration
+    is_of_sizes = False
 
     def __init__(self, reason: str, location: UserLocation | None = None) -> None:
         self.reason = reason
@@ -258,6 +260,8 @@ class CountsReferences(NeedsEager):
 
 class NeedsConcreteSize(NeedsEager):
     """An operation does not support a size known only at run time."""
+
+    is_of_sizes = True
 
 
 class NeedsElements(NeedsConcreteSize):

@@ -4,6 +4,7 @@ raises them.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # its getsignal does not look each handler up in an enumeration
 import functools
 import signal
 import types
@@ -13,6 +14,8 @@ from typing import Any
 
 __all__ = ["heard", "of_handler"]
 
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+
 
 def of_handler(error: BaseException) -> BaseException | None:
     """``error``, or what it was raised from, if a signal's handler raised it: an alarm's, say.
@@ -20,7 +23,8 @@ def of_handler(error: BaseException) -> BaseException | None:
     >>> of_handler(ValueError("raised by nobody")) is None
     True
     """
-    handlers = {code for n in signal.valid_signals() if (code := _code_of(signal.getsignal(n))) is not None}
+    set_ones = (handler for n in _SIGNALS if type(handler := _signal.getsignal(n)) is not int)
+    handlers = {code for handler in set_ones if (code := _code_of(handler)) is not None}
     found: BaseException | None = error
     while found is not None and handlers:
         at = found.__traceback__

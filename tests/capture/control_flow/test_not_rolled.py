@@ -330,3 +330,26 @@ def test_loops_that_make_lists_of_what_is_computed_are_operations():
 
     jitted = same_as_eager(f, lambda: (np.arange(300.0),))
     assert "for " in source(jitted)
+
+
+def test_operations_of_other_sizes_in_each_iteration():
+    """Nothing of such iterations is one operation: a loop of many is not written out."""
+
+    def spread(x):
+        return np.median(np.squeeze(x[:, None])) - np.kron(x, x).min()
+
+    def f(x):
+        found = np.zeros(len(x))
+        for i in range(3, len(x)):
+            value = spread(x[:i])
+            if np.abs(value) < 1e-3:
+                continue
+            found[i] = value
+        return found
+
+    x = np.random.default_rng(0).random(60)
+    jitted = tnp.jit(f)
+    with not_compiled_whole("np.squeeze needs sizes"):
+        for _ in range(2):
+            assert_same(jitted(x), f(x))
+    assert "spread(x[:i])" in str(tnp.explain(jitted))

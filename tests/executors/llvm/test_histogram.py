@@ -73,3 +73,34 @@ def test_a_range_that_is_not_finite():
         counts(a, 5)
     assert "not finite" in str(caught.value)
     assert "not finite" in str(expected.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_one_program_for_any_number_of_bins(dtype):
+    def edges(a, n):
+        return np.histogram_bin_edges(a, n, range=(0, 50))
+
+    def dense(a, n):
+        return np.histogram(a, bins=n, density=True)
+
+    a = data(dtype)
+    w = np.random.default_rng(1).random(N)
+    for f, args in ((counts, (a,)), (weighted, (a, w)), (edges, (a,)), (dense, (a,))):
+        jitted = tnp.jit(f, strict=True)
+        for n in (10, 37, 1000, 5, 64):
+            assert_same(jitted(*args, n), f(*args, n), rtol=1e-6 if dtype is np.float32 else 1e-12)
+        assert tnp.cache_info(jitted).misses <= 2
+        assert "np.histogram" not in source(jitted)
+
+
+def test_any_number_of_bins_raises_as_eager():
+    jitted = tnp.jit(counts)
+    a = data()
+    for n in (10, 20, 0, -1):
+        if n > 0:
+            jitted(a, n)
+        else:
+            with pytest.raises(ValueError, match="must be positive"):
+                jitted(a, n)
+    with pytest.raises(ValueError, match="Cannot create 50 finite-sized bins"):
+        jitted(np.array([1e20, np.nextafter(1e20, 2e20)] * (N // 2)), 50)

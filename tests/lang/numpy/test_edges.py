@@ -537,3 +537,32 @@ def test_products_of_rows_have_numpys_bits(dtype):
         x = np.random.default_rng(n).normal(1, 0.1, n).astype(dtype)
         for a, e in zip(jitted(x), f(x)):
             np.testing.assert_array_equal(a, e)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (np.histogram_bin_edges, (X, np.array([0.0, 2.0, 1.0]))),
+        (np.histogram_bin_edges, (X, np.array([0.0, 1.0, 2.0]))),
+        (np.linalg.tensorsolve, (np.float64(3), np.float64(2))),
+        (np.linalg.tensorsolve, (np.array(3.0), np.array(2.0))),
+        (np.linalg.tensorinv, (np.float64(3),)),
+        (np.polyder, (np.ones((0, 3)), 0)),
+        (np.polyder, (np.ones((2, 3)), 0)),
+        (np.roots, (np.float32(3),)),
+        (np.roots, (np.array(3.0),)),
+        (np.poly, (np.float64(3),)),
+        (np.poly, (np.array(3.0),)),
+    ],
+)
+def test_functions_of_no_dimensions_or_of_what_they_refuse(function, args):
+    def outcome(f):
+        try:
+            return f(*args)
+        except Exception as error:
+            return type(error), str(error)
+
+    found, expected = outcome(tnp.jit(lambda *args: function(*args))), outcome(function)
+    assert type(found) is type(expected)
+    assert_same(found, expected)

@@ -5,7 +5,7 @@ import pytest
 from scipy import interpolate
 
 import tnp
-from tests.eager_checks import whole
+from tests.eager_checks import compiled_whole, whole
 from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
@@ -225,3 +225,96 @@ def test_errors_of_interp1d_are_eagers(call, match):
             call(X, Y)
         with pytest.raises((ValueError, TypeError, IndexError), match=match):
             tnp.jit(call)(X, Y)
+
+
+@pytest.mark.parametrize("name", ["CubicSpline", "PchipInterpolator", "Akima1DInterpolator", "interp1d"])
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_one_program_for_splines_of_any_length(name, columns):
+    options = {"kind": "cubic", "axis": 0, "fill_value": "extrapolate"} if name == "interp1d" else {}
+
+    def given(x, y, at):
+        return getattr(interpolate, name)(x, y, **options)(at)
+
+    def found(x, y, at):
+        chosen = np.nonzero(x > 0.3)[0]
+        return getattr(interpolate, name)(x[chosen], y[chosen], **options)(at)
+
+    for f in (given, found):
+        jitted = tnp.jit(f, strict=True)
+        for n in (30, 45, 10, 200, 31):
+            x, y, at = np.sort(RNG.random(n)), RNG.random((n, *columns)), RNG.random(3 * n)
+            assert_same(jitted(x, y, at), f(x, y, at), rtol=1e-9)
+        assert tnp.cache_info(jitted).misses <= 2
+
+
+def test_splines_of_too_few_points_raise_as_eager():
+    def f(x, y):
+        chosen = np.nonzero(y > 0)[0]
+        return interpolate.CubicSpline(x[chosen], y[chosen])(x)
+
+    jitted = tnp.jit(f, strict=True)
+    for n in (9, 3, 2, 1, 0):
+        y = np.where(np.arange(30) < n, Y, -1)
+        if n < 2:
+            with pytest.raises(ValueError, match="at least 2 elements"):
+                jitted(X, y)
+        else:
+            assert_same(jitted(X, y), f(X, y), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        interpolate.make_interp_spline,
+        interpolate.CubicSpline,
+        interpolate.InterpolatedUnivariateSpline,
+        lambda x, y: interpolate.interp1d(x, y, kind="quadratic"),
+    ],
+)
+def test_one_program_for_objects_of_any_length(made):
+    jitted = tnp.jit(lambda g, at: g(at) + 1, strict=True)
+    for n in (30, 45, 10, 200, 31):
+        x, y = np.sort(RNG.random(n)), RNG.random(n)
+        g, at = made(x, y), np.linspace(x[0], x[-1], 50)
+        assert_same(jitted(g, at), g(at) + 1, rtol=1e-9)
+    assert tnp.cache_info(jitted).misses <= 2
+
+
+def test_splines_in_loops():
+    def counted(x, rows, at):
+        total = np.zeros_like(at)
+        for i in range(len(rows)):
+            if rows[i, 0] > 0.5:
+                total += interpolate.CubicSpline(x, rows[i])(at)
+        return total
+
+    def shorter(x, rows, at):
+        y, k = rows[0], 0
+        while True:
+            keep = y > 0.3
+            found = interpolate.CubicSpline(x[keep], y[keep])(at)
+            y, k = y * 0.9, k + 1
+            if found.max() < 1 or k > 4 or keep.sum() < 6:
+                return found, k
+
+    for f in (counted, shorter):
+        jitted = tnp.jit(f)
+        for n in (20, 20, 30, 31, 32):
+            x, rows, at = np.linspace(0, 1, n), RNG.random((7, n)), np.linspace(0, 1, n + 5)
+            assert_same(jitted(x, rows, at), f(x, rows, at), rtol=1e-9)
+        assert compiled_whole(jitted), tnp.explain(jitted)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_methods_of_splines_in_c():
+    def given(spline, t):
+        return spline.integrate(0, 1) * 2, spline(t)
+
+    def made(x, y, t):
+        spline = interpolate.CubicSpline(x, y)
+        return spline.integrate(0, 1), spline.derivative()(t), spline.c
+
+    spline, t = interpolate.CubicSpline(X, Y), np.linspace(0, 1, 5)
+    for _ in range(2):
+        assert_same(tnp.jit(given)(spline, t), given(spline, t))
+        assert_same(tnp.jit(made)(X, Y, t), made(X, Y, t))

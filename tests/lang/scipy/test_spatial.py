@@ -5,6 +5,7 @@ import pytest
 
 import tnp
 from tests.lang.scipy.checks import compiled_as_eager, gradient_is_right, layouts, raises_as_eager
+from tnp.testing import assert_same
 
 distance = pytest.importorskip("scipy.spatial.distance")
 
@@ -75,3 +76,62 @@ def test_errors():
 def test_gradients(metric):
     gradient_is_right(lambda a, b: (distance.cdist(a, b, metric) ** 2).sum(), A, B)
     gradient_is_right(lambda a: (distance.pdist(a, metric) ** 3).sum(), A)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock"])
+def test_one_program_for_pairs_of_any_number_of_points(metric):
+    def growing(x):
+        found = np.zeros(len(x))
+        for i in range(2, len(x)):
+            matrix = distance.squareform(distance.pdist(x[:i], metric))
+            found[i] = matrix.max() + distance.squareform(matrix).sum()
+        return found
+
+    def chosen(x):
+        near = x[x[:, 0] > 0]
+        return distance.squareform(distance.pdist(near, metric)) + 1, distance.pdist(near, metric).shape[0]
+
+    for f in (growing, chosen):
+        jitted = tnp.jit(f, strict=True)
+        for n in (40, 60, 33, 45):
+            x = RNG.normal(size=(n, 3))
+            assert_same(jitted(x), f(x), rtol=1e-12)
+        assert tnp.cache_info(jitted).misses <= 2
+
+
+def test_few_points_of_a_number_that_is_found():
+    def f(x):
+        return distance.squareform(distance.pdist(x[x[:, 0] > 0]))
+
+    jitted = tnp.jit(f, strict=True)
+    for least in (3, 2, 1):
+        x = np.abs(A)
+        x[least:, 0] *= -1
+        assert_same(jitted(x), f(x))
+
+
+def test_matrices_of_pairs_have_the_size_of_the_points():
+    def nearest(x):
+        d = distance.squareform(distance.pdist(x))
+        np.fill_diagonal(d, np.inf)
+        return x[d.argmin(0)] + d.min(0)[:, None], d + np.eye(len(x))
+
+    def there_and_back(x):
+        d = distance.pdist(x)
+        return distance.squareform(distance.squareform(d)) - d
+
+    def given(v):
+        return distance.squareform(v) * 2
+
+    for f, made in ((nearest, lambda n: RNG.random((n, 3))), (there_and_back, lambda n: RNG.random((n, 3)))):
+        jitted = tnp.jit(f, strict=True)
+        for n in (25, 30, 40, 33, 2):
+            x = made(n)
+            assert_same(jitted(x), f(x), rtol=1e-12)
+        assert tnp.cache_info(jitted).misses <= 3
+    jitted = tnp.jit(given)
+    for n in (25, 30, 40, 3):
+        v = RNG.random(n * (n - 1) // 2)
+        assert_same(jitted(v), given(v))
+    with pytest.raises(ValueError, match="Incompatible vector size"):
+        jitted(RNG.random(11))

@@ -60,6 +60,8 @@ UNROLLED_AROUND = 5
 WARN_ITERATIONS = 1_000
 #: iterations that a loop may be written out for; one of more runs eagerly, with the rest of the call
 MAX_ITERATIONS = 10_000
+#: the same where each iteration has an operation on arrays of other sizes, which is compiled for each, and none of these fuse
+MOST_OF_OTHER_SIZES = 24
 #: the same where the program is compiled for a number of iterations that is a value
 MAX_ITERATIONS_ASKED_FOR = 64
 #: iterations that are peeled for variables to settle
@@ -111,7 +113,7 @@ class ControlFlow:
                 check_own_iterators([iterable], Variables(body).values())
             return _as_python(iterable, body, orelse)
         use_up(iterable)
-        reason = "it has few iterations"
+        reason, needed = "it has few iterations", None
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
         if iterations.most_written_out is not None:
             limit = min(limit, iterations.most_written_out)
@@ -129,7 +131,7 @@ class ControlFlow:
                     break
                 return _as_python(map(iterations.item, left), body, orelse)
             except Failure as failure:
-                reason = failure.reason
+                reason, needed = failure.reason, failure.needed
                 if not (failure.settles and iterations.known):
                     break
             else:
@@ -141,6 +143,8 @@ class ControlFlow:
         if not iterations.known:
             return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores, own)
         iterations.check_written_out(reason)
+        if needed is not None and needed.is_of_sizes and (iterations.length() or 0) > MOST_OF_OTHER_SIZES:
+            raise needed
         indices = iterations.indices()
         _check_unrolling(len(indices), reason)
         return _as_python(_written_out(iterations, indices), body, orelse)
@@ -235,7 +239,7 @@ class ControlFlow:
             if branch.raising is not None and _demands(test, branch.raising is not then):
                 test = branch.raising is not then
             else:
-                _need(test, branch.reason)
+                _need(test, branch)
         side = then if test else orelse
         code = side() if side is not None else None
         if code is None and rest is not None:
@@ -261,7 +265,7 @@ class ControlFlow:
             found = branch.join(test)
             if found is not None:
                 return found[0].value
-            _need(test, branch.reason)
+            _need(test, branch)
         return then() if test else orelse()
 
     def and_(self, first: Any, *later: Any) -> Any:
@@ -418,12 +422,14 @@ def _demands(test: Any, wanted: bool) -> bool:
     return True
 
 
-def _need(test: Any, reason: str) -> None:
-    """Specializes on the truth of a run-time value, because a branch on it is no operation for that ``reason``."""
+def _need(test: Any, branch: Branch) -> None:
+    """Specializes on the truth of a run-time value, because a branch on it is no operation."""
     try:
         bool(condition_of(test))
     except NeedsValue as needed:
-        raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {reason}") from None
+        if branch.needed is not None and branch.needed.is_of_sizes:
+            raise branch.needed from None
+        raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {branch.reason}") from None
 
 
 def truth_of(x: Any) -> Any:

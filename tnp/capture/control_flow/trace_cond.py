@@ -59,6 +59,7 @@ class Branch(Trial):
         self.sides = (then, orelse)
         #: why it is no operation, if it is none
         self.reason = ""
+        self.needed: NeedsEager | None = None
         self.rest, self.tail = rest, tail
         #: the side that raised when it was traced
         self.raising: Any = None
@@ -72,7 +73,7 @@ class Branch(Trial):
         try:
             return (self.attempt(),)
         except Failure as failure:
-            self.reason = failure.reason
+            self.reason, self.needed = failure.reason, failure.needed
             return None
 
     def attempt(self) -> Any:

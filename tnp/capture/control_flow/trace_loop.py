@@ -127,14 +127,15 @@ class Loop(UnsettledVariables):
         if not self.tracer.rolls:
             raise Failure("what follows needs values that it computes")
         if code in self.tracer.unrollable:
-            raise Failure(self.tracer.unrollable[code])
+            reason, needed = self.tracer.unrollable[code]
+            raise Failure(reason, needed=needed)
         unbound_reads = self.tracer.unbound_reads
         try:
             return self.attempt()
         except Failure as failure:
             failure.settles = failure.settles or self.tracer.unbound_reads > unbound_reads
             if not failure.settles and not isinstance(failure, BufferRotation):
-                self.tracer.unrollable[code] = failure.reason
+                self.tracer.unrollable[code] = failure.reason, failure.needed
             raise
 
     def attempt(self) -> Any:

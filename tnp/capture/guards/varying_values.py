@@ -170,7 +170,7 @@ class OwnsResult(TracesAgain):
 
 
 class VaryingValues:
-    """The sizes and other values that calls of one kind were traced with, by their descriptions."""
+    """The sizes and other values that calls of one kind were traced with, by their descriptions. It has many methods: one for each kind of value."""
 
     def __init__(self) -> None:
         #: whether all sizes are symbols from the first call on
@@ -371,3 +371,7 @@ class VaryingValues:
     def specialize(self, name: str, dim: int | None) -> None:
         """Takes a dimension, or with ``None`` a whole value, for one that does not vary: each program holds for one value of it."""
         self._known.add((name, dim))
+
+    def generalize(self, name: str, dim: int | None) -> None:
+        """Takes what was :meth:`specialize`d in one trace for one that varies again."""
+        self._known.discard((name, dim))

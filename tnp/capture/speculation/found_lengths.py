@@ -48,8 +48,12 @@ class FoundLengths:
         made = a.__tnp_value__()
         if not self._settles(a):
             value = self.tracer.specializer.value
-            shape = (value(n, what) if _is_counted(n) else int(n) for n in a.shape_)
-            made = prims.reshape(made, tuple(shape))
+            try:
+                shape = tuple(value(n, what) if _is_counted(n) else int(n) for n in a.shape_)
+            except NeedsEager as needed:
+                needed.is_of_sizes = True
+                raise
+            made = prims.reshape(made, shape)
         return made
 
     def would_tell(self, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:

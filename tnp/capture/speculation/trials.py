@@ -119,12 +119,13 @@ def _text(error: BaseException) -> str:
 
 
 class Failure(Exception):
-    """A loop or branch that is no operation, and why. ``settles``: after another iteration it may be."""
+    """A loop or branch that is no operation, and why. ``settles``: after another iteration it may be. ``needed`` is what tracing raised."""
 
-    def __init__(self, reason: str, *, settles: bool = False) -> None:
+    def __init__(self, reason: str, *, settles: bool = False, needed: NeedsEager | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.settles = settles
+        self.needed = needed
 
 
 class BufferRotation(Failure):
@@ -260,7 +261,7 @@ class Trial:
                     raise
                 self.learn(reason)
                 if not self._carries_more(region):
-                    raise Failure(reason.reason, settles=isinstance(reason, NotOwned)) from None
+                    raise Failure(reason.reason, settles=isinstance(reason, NotOwned), needed=reason) from None
             except (Exception, SystemExit) as error:  # scripts leave by the latter
                 region.undo()
                 if signals.of_handler(error) is not None:

@@ -36,7 +36,8 @@ def raise_what_is_behind(
         return
     # Code in C tells the classes that it was given.
     kinds = (TracedArray, TracedNumber, *(type(a) for a in args if is_cell_array(a) or is_array_of_class(a)))
-    is_of_stand_in = type(f) is not types.FunctionType and any(map(is_stand_in, args))
+    given = (getattr(f, "__self__", None), *args)  # a method of a library's class reads what its object holds
+    is_of_stand_in = type(f) is not types.FunctionType and any(map(is_stand_in, given))
     if not is_pythons and (is_of_stand_in or any(kind.__name__ in str(error) for kind in kinds)):
         raise NeedsEager(f"{name} does not take what is traced") from error
 

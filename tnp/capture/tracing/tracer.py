@@ -117,7 +117,7 @@ class Tracer:
         #: arrays whose present value was looked up, as a value of its own, and elements of arrays that are numbers
         self.looked_up: list[TracedArray | TracedNumber] = []
         #: of bodies that do not roll, why
-        self.unrollable: dict[CodeType, str] = {}
+        self.unrollable: dict[CodeType, tuple[str, NeedsEager | None]] = {}
         #: whether a loop has rolled, and how many iterations those that did have in all, as far as that is known
         self.rolled, self.rolled_iterations = False, 0
         #: how often what is being traced is run by the loops around it

@@ -240,9 +240,11 @@ def polyder(p: Any, m: Any = 1) -> TensorProxy:
     m = integer_or_eager(m)
     check(m >= 0, lambda: "Order of derivative must be positive (see polyint)")
     p = as_array(p)
+    if p.ndim != 1:
+        raise NeedsEager("a derivative of coefficients of several dimensions is not compiled")
     for _ in range(m):
-        (count,) = sizes.concrete(p.shape[:1], "polyder")
-        if p.ndim != 1 or count == 0:
+        (count,) = sizes.concrete(p.shape, "polyder")
+        if count == 0:
             raise NeedsEager("a derivative without coefficients is not compiled")
         powers = prims.iota(count - 1, start=count - 1, step=-1, device=cpu, dtype=dtypes.int64)
         p = language.method("mul")(clang.slice_dim(p, 0, count - 1, dim=0), powers)

@@ -15,7 +15,7 @@ from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, listed, promote, static_int
+from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, listed, promote, size_or_int, static_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
@@ -302,25 +302,29 @@ def _bin_edges(a: TensorProxy, bins: Any, range: Any) -> tuple[TensorProxy, bool
     if isinstance(bins, (TensorProxy, list, tuple)) and as_array(bins).ndim != 0:
         edges = as_array(bins)
         check(edges.ndim == 1, lambda: "`bins` must be 1d, when an array")
-        (n,) = sizes.concrete(edges.shape, "np.histogram")
+        (n,) = sizes.extents(edges.shape, "np.histogram")
         if n < 2:
             raise NeedsOpaque("a histogram of less than two edges is not compiled")
         return edges, False
-    count = static_int(bins, "`bins`")
+    count = symbols.extent(symbols.as_dimension(size_or_int(bins, "`bins`")))
     check(count >= 1, lambda: "`bins` must be positive, when an integer")
     first, last, kind = _outer_edges(a, range)
-    step = clang.div(clang.sub(last, first), count)
+    step = clang.div(clang.sub(last, first), symbols.number_of(count))
     places = clang.add(clang.mul(clang.arange(count, dtype=first.dtype), step), first)
     edges = clang.convert(clang.concatenate([places, clang.expand_dims(last, (0,))], 0), kind)
     grows = clang.lt(clang.slice_dim(edges, 0, count, dim=0), clang.slice_dim(edges, 1, count + 1, dim=0))
-    message = f"Too many bins for data range. Cannot create {count} finite-sized bins."
+    number = count if type(count) is int else "so many"  # which eager says, where it may raise the error
+    message = f"Too many bins for data range. Cannot create {number} finite-sized bins."
     return prims.require(edges, grows, ValueError, message), True
 
 
 @npsymbol(returns="view", tags=(OpTags.MAY_RAISE,))
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> TensorProxy:
-    """The edges of ``bins`` equal bins over the range of ``a``; edges that are given are returned themselves."""
-    return _bin_edges(as_array(a), bins, range)[0]
+    """The edges of ``bins`` equal bins over the range of ``a``."""
+    edges, equal = _bin_edges(as_array(a), bins, range)
+    if not equal:
+        raise NeedsEager("np.histogram_bin_edges is called with edges, which it checks and gives back")
+    return edges
 
 
 @npsymbol(returns="view", tags=(OpTags.MAY_RAISE, OpTags.BETTER_OPENED))
@@ -353,20 +357,28 @@ def histogram(
 
 
 def _neighbours(edges: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
-    (n,) = sizes.concrete(edges.shape, "np.histogram")
+    (n,) = sizes.extents(edges.shape, "np.histogram")
     return clang.slice_dim(edges, 0, n - 1, dim=0), clang.slice_dim(edges, 1, n, dim=0)
+
+
+def _last(edges: TensorProxy) -> TensorProxy:
+    """The last edge: of a number of edges that varies as a slice, which kernels for any size have."""
+    (n,) = sizes.extents(edges.shape, "np.histogram")
+    if type(n) is int:
+        return prims.select(edges, 0, n - 1)  # type: ignore[no-any-return]
+    return clang.squeeze(clang.slice_dim(edges, n - 1, n, dim=0), (0,))
 
 
 def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None, equal: bool) -> TensorProxy:
     """What falls into the bins, which may be ``equal``, between ascending ``edges``: added up in int64, or in double precision."""
-    (n,) = sizes.concrete(edges.shape, "np.histogram")
-    first, last = prims.select(edges, 0, 0), prims.select(edges, 0, n - 1)
+    (n,) = sizes.extents(edges.shape, "np.histogram")
+    first, last = prims.select(edges, 0, 0), _last(edges)
     inside = clang.logical_and(clang.ge(values, first), clang.le(values, last))
     if equal:
         found = _equal_bin(clang.where(inside, values, first), edges, n - 1)
     else:
         found = clang.sub(prims.searchsorted(edges, values, True), 1)
-    found = clang.maximum(clang.minimum(found, n - 2), 0)
+    found = clang.maximum(clang.minimum(found, symbols.number_of(n - 2)), 0)
     if weight is None:
         amounts = clang.convert(inside, dtypes.int64)
         kind = dtypes.int64
@@ -374,16 +386,17 @@ def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None,
         kind = weight.dtype
         wide = dtypes.complex128 if kind.kind == "c" else dtypes.float64
         amounts = clang.where(inside, clang.reshape(clang.convert(weight, wide), (-1,)), 0)
-    zeros = clang.full((n - 1,), 0, dtype=amounts.dtype)
+    zeros = clang.full(symbols.dimensions((n - 1,)), 0, dtype=amounts.dtype)
     return clang.convert(prims.index_put(zeros, [found], amounts, True), kind)
 
 
-def _equal_bin(values: TensorProxy, edges: TensorProxy, count: int) -> TensorProxy:
-    """The bin of each value, which lies between the first and the last edge, among ``count`` equal ones: by NumPy's arithmetic, which is right but
+def _equal_bin(values: TensorProxy, edges: TensorProxy, bins: Any) -> TensorProxy:
+    """The bin of each value, which lies between the first and the last edge, among so many equal ones: by NumPy's arithmetic, which is right but
     for one bin, and compared with the edges."""
-    first, last = prims.select(edges, 0, 0), prims.select(edges, 0, count)
+    count, most = symbols.number_of(bins), symbols.number_of(bins - 1)
+    first, last = prims.select(edges, 0, 0), _last(edges)
     distance = clang.mul(clang.div(clang.sub(values, first), clang.sub(last, first)), count)
-    guess = clang.maximum(clang.minimum(clang.convert(distance, dtypes.int64), count - 1), 0)
+    guess = clang.maximum(clang.minimum(clang.convert(distance, dtypes.int64), most), 0)
     below = clang.lt(values, prims.take(edges, guess, 0))
     guess = clang.maximum(clang.sub(guess, clang.convert(below, dtypes.int64)), 0)
     above = clang.ge(values, prims.take(edges, clang.add(guess, 1), 0))

@@ -37,7 +37,7 @@ def _flat(x: Any) -> tuple[TensorProxy, sizes.Shape]:
     return clang.reshape(a, (a.numel,)), a.shape
 
 
-def _interval(knots: TensorProxy, x: TensorProxy, first: int, last: int) -> TensorProxy:
+def _interval(knots: TensorProxy, x: TensorProxy, first: int, last: sizes.Dim) -> TensorProxy:
     """The last i in ``[first, last]`` with ``knots[i] <= x``, or ``first``."""
     at = clang.sub(prims.searchsorted(knots, x, right=True), 1)
     return clang.minimum(clang.maximum(at, first), last)
@@ -96,7 +96,7 @@ def _polynomial(get: Callable[..., Any]) -> dict[str, Any]:
 
 def _piecewise(state: dict[str, Any], x: Any, nu: Any, extrapolate: Any, *, may_descend: bool) -> TensorProxy:
     c, knots, nu = as_array(state["c"]), as_array(state["x"]), plain(nu)
-    _covered(type(nu) is int and nu >= 0 and sizes.is_known(knots.shape), "a spline's integral")
+    _covered(type(nu) is int and nu >= 0, "a spline's integral")
     x, shape = _flat(x)
     mode, n = _mode(state["mode"], extrapolate), knots.shape[0]
     low, high = _one(knots, 0), _one(knots, n - 1)
@@ -110,7 +110,8 @@ def _piecewise(state: dict[str, Any], x: Any, nu: Any, extrapolate: Any, *, may_
         _covered(mode != "periodic", "a periodic PPoly")
     if mode == "periodic":
         x = _wrapped(x, low, high)
-    at = _interval(*(turned if may_descend else (knots, x)), 0, n - 2)
+    # The last piece is that of the coefficients, of which there is one less than of knots.
+    at = _interval(*(turned if may_descend else (knots, x)), 0, c.shape[1] - 1)
     s = clang.sub(x, prims.take(knots, at, 0))
     degree = c.shape[0] - 1
     total = clang.full((x.shape[0], *c.shape[2:]), 0, dtype=c.dtype)
@@ -191,7 +192,7 @@ def _spline_at(t: TensorProxy, c: TensorProxy, k: int, x: TensorProxy, nu: int, 
 def spline_values(state: Any, x: Any, nu: Any = 0, extrapolate: Any = None) -> TensorProxy:
     """Values or derivatives of a B-spline."""
     t, c, k, nu = as_array(state["t"]), as_array(state["c"]), pyval(state["k"]), plain(nu)
-    _covered(type(nu) is int and 0 <= nu <= k and sizes.is_known(t.shape), "a high derivative of a spline")
+    _covered(type(nu) is int and 0 <= nu <= k, "a high derivative of a spline")
     x, shape = _flat(x)
     found = _spline_at(t, c, k, x, nu, _mode(state["mode"], extrapolate))
     return _arranged(found, shape, pyval(state["axis"]))
@@ -214,7 +215,7 @@ def fitted_values(state: Any, x: Any, nu: Any = 0, ext: Any = None) -> TensorPro
     """Values or derivatives of a spline of FITPACK's."""
     t, c, k, nu = as_array(state["t"]), as_array(state["c"]), pyval(state["k"]), plain(nu)
     outside = _OUTSIDE.get(pyval(state["ext"]) if ext is None else plain(ext))
-    _covered(type(nu) is int and 0 <= nu < k and sizes.is_known(t.shape), "a high derivative of a spline")
+    _covered(type(nu) is int and 0 <= nu < k, "a high derivative of a spline")
     _covered(outside is not None, "a spline that refuses what is outside")
     _covered(outside != 3 or nu == 0, "a derivative of a spline with boundary values outside")
     x, shape = _flat(x)

@@ -75,19 +75,26 @@ def _parts(state: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     return names, {k: v for k, v in state.items() if k not in names}
 
 
-def _call(name: str, options: dict[str, Any], plain: str, *arrays: Any) -> tuple[Any, ...]:
+def _call(name: str, options: dict[str, Any], plain: str, shapes: Any, *arrays: Any) -> tuple[Any, ...]:
     _, state = _real(name, options, arrays)
     names, others = _parts(state)
-    if repr(others) != plain:
+    if repr(others) != plain or any(state[k].shape != tuple(shape) for k, shape in zip(names, shapes)):
         raise LateGuardFailed(f"scipy.interpolate.{name} makes an interpolant of another kind, which depends on values")
     return tuple(np.array(state[k]) for k in names)
 
 
-def _dry(name: str, options: dict[str, Any], arrays: tuple[TensorProxy, ...]) -> tuple[Method, dict[str, Any]]:
+def _dry(
+    name: str, options: dict[str, Any], arrays: tuple[TensorProxy, ...], points: int | None = None
+) -> tuple[Method, dict[str, Any]]:
+    """The method and the state for dummy data: of so many points where the program knows their number when it runs."""
+    axis = _axis(name, options)
     given = []
-    for a in arrays:
-        shape = sizes.concrete(a.shape, "an interpolant")
-        given.append(np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(to_numpy_dtype(a.dtype)))
+    for a, along in zip(arrays, (0, axis)):
+        shape = list(a.shape)
+        if points is not None:
+            shape[along] = points
+        known = sizes.concrete(shape, "an interpolant")
+        given.append(np.arange(np.prod(known, dtype=int)).reshape(known).astype(to_numpy_dtype(a.dtype)))
     with quiet(), np.errstate(all="ignore"):
         try:
             return _real(name, options, tuple(given))
@@ -95,24 +102,55 @@ def _dry(name: str, options: dict[str, Any], arrays: tuple[TensorProxy, ...]) ->
             raise NeedsEager(f"a dry run of scipy.interpolate.{name} on dummy data raised {error!r}") from error
 
 
-def _meta(name: str, options: dict[str, Any], plain: str, *arrays: TensorProxy) -> tuple[TensorProxy, ...]:
-    _, state = _dry(name, options, arrays)
-    return tuple(TensorProxy(shape=state[k].shape, dtype=result_of(state[k].dtype)) for k in _parts(state)[0])
+def _axis(name: str, options: dict[str, Any]) -> int:
+    axis: int = options.get("axis", -1 if name == "interp1d" else 0)
+    return axis
+
+
+def _meta(
+    name: str, options: dict[str, Any], plain: str, shapes: Sequence[sizes.Shape], *arrays: TensorProxy
+) -> tuple[TensorProxy, ...]:
+    points = None if sizes.is_known(arrays[0].shape) else _TRIED[0]
+    _, state = _dry(name, options, arrays, points)
+    names, _ = _parts(state)
+    return tuple(TensorProxy(shape=tuple(shape), dtype=result_of(state[k].dtype)) for k, shape in zip(names, shapes))
 
 
 #: the call of a constructor
 CONSTRUCTION = own_call("interpolate.made", _call, _meta)
+#: numbers of points of which dry runs tell how arrays grow with them
+_TRIED = (16, 17)
 
 
 def state_of(
     record: Callable[..., Any], name: str, options: dict[str, Any], arrays: tuple[Any, ...]
 ) -> tuple[Method, dict[str, Any]]:
-    """The method that calls the interpolant ``name(*arrays, **options)`` of traced arrays, and its state. ``record`` records an operation."""
+    """The method that calls the interpolant ``name(*arrays, **options)`` of traced arrays, and its state, for any number of points.
+    ``record`` records an operation."""
     proxies = tuple(a.__tnp_value__() for a in arrays)
-    method, state = _dry(name, options, proxies)
+    is_any = _is_for_any_number(name, options, proxies)
+    method, state = _dry(name, options, proxies, _TRIED[0] if is_any else None)
     names, plain = _parts(state)
-    made = record(CONSTRUCTION, (name, options, repr(plain), *arrays), {})
+    shapes: list[Any] = [state[k].shape for k in names]
+    if is_any:
+        _, longer = _dry(name, options, proxies, _TRIED[1])
+        n, least = arrays[0].shape[0], _TRIED[0]
+        sizes_of = {least + by: n + by if by else n for by in {d - least for shape in shapes for d in shape}}
+        shapes = [
+            tuple(d if d == e else sizes_of[d] for d, e in zip(shape, longer[k].shape))
+            for k, shape in zip(names, shapes)
+        ]
+    made = record(CONSTRUCTION, (name, options, repr(plain), shapes, *arrays), {})
     return method, {**plain, **dict(zip(names, made))}
+
+
+def _is_for_any_number(name: str, options: dict[str, Any], arrays: tuple[TensorProxy, ...]) -> bool:
+    """Whether the number of points is a size that the program knows when it runs, and the other sizes are known."""
+    x, y = arrays
+    axis = _axis(name, options)
+    if x.ndim != 1 or not -y.ndim <= axis < y.ndim or sizes.is_known(x.shape):
+        return False
+    return sizes.equal(x.shape[0], y.shape[axis]) is True
 
 
 def _distinct(x: Any) -> Any:

@@ -155,14 +155,18 @@ def by_dry_run(module: str, names: str, *, dummies: Sequence[Dummy] = (), guarde
         _defined[name] = call_symbol(name, dummies, guarded=guarded)
 
 
-def call_symbol(name: str, dummies: Sequence[Dummy] = (), *, guarded: bool = False) -> Symbol:
-    """The operation that calls ``scipy.<name>``, with results as a dry run has them."""
+def call_symbol(
+    name: str, dummies: Sequence[Dummy] = (), *, guarded: bool = False, of_any_size: Callable[..., Any] | None = None
+) -> Symbol:
+    """The operation that calls ``scipy.<name>``, with results as a dry run has them. ``of_any_size`` takes the arguments and gives the proxies
+    of the results where sizes are not known, ``None`` to leave them to dry runs."""
     known = _calls.get(name)
     if known is None:
         remembered: dict[Hashable, Any] = {}
 
         def meta(*args: Any, **kwargs: Any) -> Any:
-            return _dry_run(name, remembered, dummies or (dummy_of, random_of), args, kwargs)
+            made = None if of_any_size is None else of_any_size(*args, **kwargs)
+            return _dry_run(name, remembered, dummies or (dummy_of, random_of), args, kwargs) if made is None else made
 
         meta.__doc__ = f"``scipy.{name}``, called."
         tags = (OpTags.MAY_RAISE, OpTags.LATE_GUARD) if guarded else (OpTags.MAY_RAISE,)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsOpaque
+from tnp.core.prims.base import size_proxy
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.linalg.operands import plain
@@ -86,8 +87,8 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> TensorProxy:
     """The distances between the points of a set, each pair once."""
     distance, x = _metric(metric, out, kwargs), _points(X)
-    (n,) = sizes.concrete(x.shape[:1], "pdist")
-    if not 2 <= n <= _MOST_POINTS:
+    n = x.shape[0]
+    if type(n) is not int or not 2 <= n <= _MOST_POINTS:
         raise NeedsOpaque("there are many pairs, or none")
     later = [clang.slice_dim(x, i + 1, n, dim=0) for i in range(n - 1)]
     return distance(
@@ -101,7 +102,45 @@ def _distances(p: TensorProxy) -> Any:
     return made - np.eye(*made.shape, dtype=made.dtype) if made.ndim == 2 else made
 
 
-by_dry_run("spatial.distance", "squareform", dummies=(_distances,))
+def _pairs(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
+    """The distances between as many points as the program finds when it runs."""
+    n = X.shape[0] if isinstance(X, TensorProxy) and X.ndim == 2 else 0
+    if type(n) is int or type(metric) is not str or out is not None or X.dtype.kind not in "fiub":
+        return None
+    return TensorProxy(like=X, shape=(_number_of_pairs(n),), dtype=dtypes.float64)
+
+
+def _number_of_pairs(n: Any) -> Any:
+    """Of so many points: computed of a symbolic size, and else what the running program finds."""
+    if symbols.value_of(n) is not None:
+        return symbols.compute("floor_divide", symbols.compute("mul", n, symbols.compute("sub", n, 1)), 2)
+    most = sizes.bound_or_none(n)
+    return size_proxy(None if most is None else most * (most - 1) // 2)
+
+
+def _number_of_points(pairs: Any) -> Any:
+    """Of so many pairs: a symbolic size that has as many, and else what the running program finds."""
+    for n in () if pairs.relations is None else pairs.relations.symbols:
+        if sizes.key_of(_number_of_pairs(n)) == sizes.key_of(pairs):
+            return n
+    most = sizes.bound_or_none(pairs)
+    return size_proxy(None if most is None else math.isqrt(2 * most) + 1)
+
+
+def _square_form(X: Any, force: Any = "no", checks: Any = True) -> Any:
+    """The matrix of as many distances, or the other way round."""
+    is_any = isinstance(X, TensorProxy) and not sizes.is_known(X.shape) and type(force) is str
+    if not is_any or force.lower() != "no" or X.dtype is not dtypes.float64 or X.ndim not in (1, 2):
+        return None
+    if X.ndim == 2:
+        return TensorProxy(like=X, shape=(_number_of_pairs(X.shape[0]),))
+    n = _number_of_points(X.shape[0])
+    return TensorProxy(like=X, shape=(n, n))
+
+
+call_symbol("spatial.distance.pdist", of_any_size=_pairs)
+call_symbol("spatial.distance.squareform", (_distances,), of_any_size=_square_form)
+by_dry_run("spatial.distance", "squareform")
 by_dry_run(
     "spatial.distance",
     "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming jaccard jensenshannon mahalanobis "

@@ -46,6 +46,9 @@ def made(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_native:
         known |= {k: v for k, v in options.items() if k == "fill_value"}
         return Interpolant(cls, *native_state(tracer.call, known, arrays), [])
+    if name in _OF_DOUBLES:  # whose states have the kinds that a dry run has, whatever the values are
+        method, state = state_of(tracer.call, name, known, arrays)
+        return Interpolant(cls, method, state, [(a.storage, a.storage.value.name) for a in arrays])
     if tracer.regions:
         raise NeedsEager(f"it makes a {name} in a loop or a branch, where it is a call of SciPy's")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -64,10 +64,14 @@ _OF_SEQUENCES = frozenset(
 )  # fmt: skip
 
 
-def _resize(*shape: Any, refcheck: Any = True) -> NoReturn:
-    """``a.resize(...)``, which counts who refers to the array unless it is told not to."""
-    reason = NeedsEager if refcheck is False else CountsReferences
-    raise reason("ndarray.resize is not compiled")
+def _resize(a: TracedArray) -> Callable[..., NoReturn]:
+    """``a.resize``, which counts who refers to the array unless it is told not to. To an argument the caller does, too."""
+
+    def resize(*shape: Any, refcheck: Any = True) -> NoReturn:
+        reason = NeedsEager if refcheck is False or a.storage.origin is None else CountsReferences
+        raise reason("ndarray.resize is not compiled")
+
+    return resize
 
 
 class NumpyLibrary(Operators, Subscripts):
@@ -389,7 +393,7 @@ class NumpyLibrary(Operators, Subscripts):
         symbol = lnp.language.methods.get(name)
         if symbol is None:
             if name == "resize":
-                return _resize
+                return _resize(a)
             of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)
             reason = AmbiguousView if of_layout else NeedsEager
             raise reason(f"{numpys.__name__}.{name} is not compiled")

@@ -27,6 +27,8 @@ _FIRST = frozenset((
     np.polyfit, np.roots, np.trim_zeros,
     *(getattr(np.emath, name) for name in ("sqrt", "log", "log2", "log10", "logn", "power", "arccos", "arcsin", "arctanh")),
 ))  # fmt: skip
+#: functions that look for other classes of arrays among the items of their argument, which they refuse if it has no dimensions
+_OF_ITEMS = frozenset((np.poly, np.roots))
 #: functions that are defined while tracing
 _OWN: dict[Any, Any] = {np.lib.stride_tricks.as_strided: as_strided}
 _DISPATCHED = type(np.sum)
@@ -42,6 +44,8 @@ def call_undefined(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs:
     """A call of a function of NumPy's that the language lacks: an opaque call, or its source traced where there can be none."""
     if lapack.is_routine(function):
         return lapack.call(tracer, function, args, kwargs)
+    if function in _OF_ITEMS and any(getattr(x, "ndim", 1) == 0 for x in (*args, *kwargs.values())):
+        raise NeedsEager(f"np.{function.__name__} takes no array without dimensions")
     own = _OWN.get(function)
     if own is not None:
         return own(*args, **kwargs)

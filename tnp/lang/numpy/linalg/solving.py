@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes, symbols
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -77,6 +78,8 @@ def tensorinv(a: Any, ind: Any = 2) -> TensorProxy:
     """The inverse for ``tensordot`` over ``ind`` dimensions."""
     a, count = as_array(a), static_int(ind)
     check(count > 0, lambda: "Invalid ind argument.")
+    if not a.ndim:
+        raise NeedsEager("the inverse of no dimensions is not compiled")
     first, last = a.shape[:count], a.shape[count:]
     square = clang.reshape(a, (sizes.product(last), -1))
     return clang.reshape(inv(square), (*last, *first))
@@ -111,7 +114,7 @@ def solve(a: Any, b: Any) -> TensorProxy:
     return clang.squeeze(x, (-1,)) if b.ndim == 1 else x
 
 
-@npsymbol("linalg.tensorsolve", tags=MAY_RAISE)
+@npsymbol("linalg.tensorsolve", tags=MAY_RAISE, returns="array")
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> TensorProxy:
     """``x`` with ``tensordot(a, x, x.ndim) = b``; ``axes`` of ``a`` are moved to its end first."""
     a, b = as_array(a), as_array(b)

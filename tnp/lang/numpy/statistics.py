@@ -361,18 +361,10 @@ def _neighbours(edges: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
     return clang.slice_dim(edges, 0, n - 1, dim=0), clang.slice_dim(edges, 1, n, dim=0)
 
 
-def _last(edges: TensorProxy) -> TensorProxy:
-    """The last edge: of a number of edges that varies as a slice, which kernels for any size have."""
-    (n,) = sizes.extents(edges.shape, "np.histogram")
-    if type(n) is int:
-        return prims.select(edges, 0, n - 1)  # type: ignore[no-any-return]
-    return clang.squeeze(clang.slice_dim(edges, n - 1, n, dim=0), (0,))
-
-
 def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None, equal: bool) -> TensorProxy:
     """What falls into the bins, which may be ``equal``, between ascending ``edges``: added up in int64, or in double precision."""
     (n,) = sizes.extents(edges.shape, "np.histogram")
-    first, last = prims.select(edges, 0, 0), _last(edges)
+    first, last = prims.select(edges, 0, 0), prims.select(edges, 0, symbols.number_of(n - 1))
     inside = clang.logical_and(clang.ge(values, first), clang.le(values, last))
     if equal:
         found = _equal_bin(clang.where(inside, values, first), edges, n - 1)
@@ -394,7 +386,7 @@ def _equal_bin(values: TensorProxy, edges: TensorProxy, bins: Any) -> TensorProx
     """The bin of each value, which lies between the first and the last edge, among so many equal ones: by NumPy's arithmetic, which is right but
     for one bin, and compared with the edges."""
     count, most = symbols.number_of(bins), symbols.number_of(bins - 1)
-    first, last = prims.select(edges, 0, 0), _last(edges)
+    first, last = prims.select(edges, 0, 0), prims.select(edges, 0, count)
     distance = clang.mul(clang.div(clang.sub(values, first), clang.sub(last, first)), count)
     guess = clang.maximum(clang.minimum(clang.convert(distance, dtypes.int64), most), 0)
     below = clang.lt(values, prims.take(edges, guess, 0))

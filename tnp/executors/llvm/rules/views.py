@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.core import dtypes, symbols
+from tnp.core import dtypes, intervals, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.slice_bounds import slice_bounds
@@ -83,9 +83,28 @@ def _flip(lowering: Lowering, output: TensorProxy, a: Value, dims: Any) -> Any:
     return lowering.view(a, a.shape, view_maps.flipped(dims, a.shape), whole=True)
 
 
-@rule("select", checker=lambda b: type(b.args[2]) is int)
-def _select(lowering: GraphLowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
-    return lowering.view(a, output.shape, view_maps.selected(dim, index if index >= 0 else a.shape[dim] + index))
+def _has_position(b: BoundSymbol) -> bool:
+    """Whether a position is known, or a symbol of a kernel for any size, from the front or the back."""
+    a, _, index = b.args
+    is_symbolic = any(type(n) is not int for n in (*a.shape, *b.output.shape))
+    return type(index) is int or (
+        is_symbolic and symbols.value_of(index) is not None and _is_negative(index) is not None
+    )
+
+
+def _is_negative(index: Any) -> bool | None:
+    """Whether a position counts from the end; ``None`` if only the running program knows."""
+    low, high = intervals.bounds(index)
+    if low is not None and low >= 0:
+        return False
+    return True if high is not None and high < 0 else None
+
+
+@rule("select", checker=_has_position)
+def _select(lowering: GraphLowering, output: TensorProxy, a: Node, dim: int, index: Any) -> Node:
+    number = symbols.number_of(index)
+    at = Index(symbols.provable(number))
+    return lowering.view(a, output.shape, view_maps.selected(dim, at + a.shape[dim] if _is_negative(number) else at))
 
 
 @rule("diagonal", in_loops=True)

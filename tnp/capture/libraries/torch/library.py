@@ -29,6 +29,7 @@ from tnp.capture.libraries.torch.modules import chained, forward_of
 from tnp.capture.libraries.torch.opaque_calls import OpaqueCalls
 from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, has_drawn
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
+from tnp.capture.libraries.torch.typed_constructors import as_factory
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedSize
 from tnp.core import dtypes, languages, prims, sizes
@@ -365,6 +366,8 @@ class TorchLibrary(OpaqueCalls, Library):
             return nullcontext()
         if cls is torch.nn.Sequential and not kwargs:
             return chained(tracer, args)
+        if not kwargs and (made := as_factory(cls, args)) is not None:
+            return self.call(tracer, *made)
         raise NeedsEager(f"it makes a {cls.__name__}")
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:

@@ -11,6 +11,7 @@ import torch
 from tnp.capture.guards.memory import lie_apart
 from tnp.capture.guards.prologue import Extent
 from tnp.capture.libraries.torch.modules import lift_module
+from tnp.capture.rewrite.code_origin import is_library_class
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.core.devices import DeviceType
 from tnp.core.errors import NeedsEager
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
+__all__ = ["CONSTANTS", "guard_state", "is_object", "is_unwatched", "lift", "memory_of"]
 
 #: kinds of values that are told apart by comparing them, and never change
 CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+#: classes of PyTorch's written in Python, whose objects are changed from call to call
+_CHANGING = (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)
 
 #: devices on which tensors may be; those of ``meta`` have no data, and show what a program makes of shapes and dtypes
 DEVICES = frozenset(d.value for d in DeviceType)
@@ -134,6 +138,13 @@ def guard_state(inputs: Inputs) -> None:
         f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
         f"torch's default dtype is {default}",
     )
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is an object whose attributes programs read and set: of the user's class, or one that changes from call to call."""
+    if isinstance(value, (torch.Tensor, torch.nn.Module, torch.Generator, *CONSTANTS)):
+        return False
+    return isinstance(value, _CHANGING) or not is_library_class(type(value))
 
 
 def lift(inputs: Inputs, value: Any, source: Source) -> Any:

@@ -8,6 +8,7 @@ import torch
 
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing.traced_values import TracedArray, TracedSize
+from tnp.core.errors import NeedsEager
 
 __all__ = ["as_factory"]
 
@@ -27,19 +28,26 @@ _DTYPES: dict[Any, torch.dtype | None] = {
 }
 
 
-def as_factory(cls: type, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """The function, and its arguments, that gives what ``cls(*args)`` gives; None for other classes and arguments.
+def as_factory(
+    cls: type, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function, and its arguments, that gives what ``cls(*args)`` gives. Raises :class:`NeedsEager` for other classes and arguments.
 
     A sequence holds the elements, and numbers are lengths, as ``torch.Size`` holds them. These tensors are of the CPU,
     whatever the current device is.
 
-    >>> as_factory(torch.LongTensor, ([1, 2],)) == (torch.tensor, ([1, 2],), {"dtype": torch.int64, "device": "cpu"})
+    >>> as_factory(torch.LongTensor, ([1, 2],), {}) == (torch.tensor, ([1, 2],), {"dtype": torch.int64, "device": "cpu"})
     True
-    >>> as_factory(torch.FloatTensor, (2, 3)) == (torch.empty, ((2, 3),), {"dtype": torch.float32, "device": "cpu"})
+    >>> as_factory(torch.FloatTensor, (2, 3), {}) == (torch.empty, ((2, 3),), {"dtype": torch.float32, "device": "cpu"})
     True
     """
-    if cls not in _DTYPES:
-        return None
+    found = _factory(cls, args) if cls in _DTYPES and not keywords else None
+    if found is None:
+        raise NeedsEager(f"it makes a {cls.__name__}")
+    return found
+
+
+def _factory(cls: type, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
     dtype = _DTYPES[cls] or torch.get_default_dtype()
     keywords = {"dtype": dtype, "device": "cpu"}
     first = args[0] if len(args) == 1 else None

@@ -102,3 +102,11 @@ def test_a_distribution_of_pytorchs_is_part_of_programs():
     jitted = tnp.jit(lambda x: normal.log_prob(x))
     torch.testing.assert_close(jitted(torch.ones(2)), normal.log_prob(torch.ones(2)))
     assert compiled_whole(jitted)
+
+
+def test_a_distribution_whose_parameters_are_replaced():
+    normal = torch.distributions.Normal(torch.zeros(()), torch.ones(()))
+    jitted = tnp.jit(lambda x: normal.log_prob(x))
+    for loc in (0.0, 0.0, 1.0, 2.0):
+        normal.loc = torch.tensor(loc)
+        torch.testing.assert_close(jitted(torch.ones(2)), normal.log_prob(torch.ones(2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,18 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     if isinstance(value, torch.nn.Module):
         return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)
+    attributes = dict(getattr(value, "__dict__", {}))
+    if attributes:  # which the program reads as they are
+        prologue = inputs.prologue
+        names, values = prologue.constant(tuple(attributes)), prologue.constant(tuple(attributes.values()))
+        same = f"{prologue.constant(_has_attributes)}({source.expression}, {names}, {values})"
+        prologue.guard(same, f"{source.description} has the same attributes")
     return value
+
+
+def _has_attributes(x: Any, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
+    """Whether an object has these very attributes, and maybe others."""
+    return all(map(operator.is_, map(vars(x).get, names), values))
 
 
 def is_row_major(t: torch.Tensor) -> bool:

@@ -558,3 +558,49 @@ def test_libraries_that_hide_why_they_have_no_value(monkeypatch):
     assert names == names[: len(names) // 2] * 2
     with warnings.catch_warnings(action="ignore"):
         run(caught, *arrays(x, x + 3, x - 2))
+
+
+def numbered():
+    yield from range(2, 9)
+
+
+class Stream:
+    def __init__(self):
+        self.items = iter(range(9))
+
+
+def of_its_own(x, stream):
+    items, drawn = iter([1, 2, 3]), numbered()
+    n = known(int(x[0] > 0))
+    return x * (n + next(items)) + next(drawn) + next(drawn) + next(zip(x, x))[0]
+
+
+def that_ends(x, stream):
+    items = enumerate((1.5, 2.5))
+    n = known(int(x[0] > 0))
+    try:
+        return x * (n + next(items)[1]) + next(items)[1] + next(items)[1]
+    except StopIteration:
+        return x + next(items, 7)
+
+
+def of_the_outside(x, stream):
+    n = known(int(x[0] > 0))
+    return x * (n + next(stream.items))
+
+
+@pytest.mark.parametrize("f", [of_its_own, that_ends])
+def test_iterators_that_a_program_makes_are_taken_from_behind_a_value_that_decides(f):
+    jitted = tnp.jit(f)
+    for x in [np.array([1.0, 2.0]), np.array([-1.0, 2.0])] * 2:
+        assert_same(jitted(x, None), f(x, None))
+    assert tnp.cache_info(jitted).size == 2
+
+
+def test_iterators_of_the_outside_are_taken_from_once_a_call():
+    jitted = tnp.jit(of_the_outside)
+    mine, theirs = Stream(), Stream()
+    with not_compiled_whole("may change unseen"):
+        for x in [np.array([1.0, 2.0]), np.array([-1.0, 2.0])] * 2:
+            assert_same(jitted(x, mine), of_the_outside(x, theirs))
+    assert next(mine.items) == next(theirs.items)

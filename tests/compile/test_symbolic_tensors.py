@@ -1,10 +1,12 @@
 """How many programs functions need for tensors of the sizes 5, 8, 13, and 8 again, with the results of eager."""
 
 import inspect
+import math
 
 import pytest
 
 import tnp
+from tests.eager_checks import compiled_whole
 from tests.models.language import GPT, Encoder
 from tnp.api import programs_of
 from tnp.testing import assert_same
@@ -354,3 +356,23 @@ def test_random_numbers_come_in_the_order_of_memory():
             torch.manual_seed(n)
             found.append(f(_random(n, n, 4)))
         assert_same(found[1], found[0])
+
+
+def padded(a):
+    n = 2 ** math.ceil(math.log2(2 * a.shape[-1] - 1))
+    power = torch.fft.rfft(a, n=n).abs().square()
+    return torch.fft.irfft(power, n=n)[..., : a.shape[-1]], torch.fft.fft2(a, s=(n, n)).real
+
+
+def windows(a):
+    n = a.shape[-1]
+    return torch.as_strided(a, (a.shape[0], n, n), (n, 1, 0)) * 2, torch.as_strided(a[0] * 1, (n, n), (1, 0)) + 1
+
+
+@pytest.mark.parametrize("f", [padded, windows], ids=lambda f: f.__name__)
+def test_lengths_that_are_computed_of_others(f):
+    jitted = tnp.jit(f)
+    for n in (5, 8, 13, 8, 30):
+        a = _random(n, n, n + 2)
+        assert_same(jitted(a), f(a), exact=False)
+    assert compiled_whole(jitted), tnp.explain(jitted)

@@ -163,3 +163,57 @@ def test_what_is_computed_of_a_product_is_written_over_it():
         torch.testing.assert_close(jitted(x, w, b), over_products(x, w, b), rtol=1e-4, atol=1e-4)
     regions = [b for b in tnp.last_traces(jitted)[-1].body if "fusion" in b.sym.name]
     assert any(not b.flat_outputs for b in regions), "one returns nothing: its result is in its argument"
+
+
+def complement(x, mask):
+    return x * (1 - mask)
+
+
+def widened(x, mask):
+    return x * mask.exp().expand(4, 3)  # a copy of the mask is the least to save
+
+
+def with_its_mask(x, mask):
+    found = x.detach() * mask
+    return x * found[0].exp().expand(4, 3), found
+
+
+def with_what_it_adds_to(x, mask):
+    y = torch.sin(x - mask)
+    return y * 2, y + 1
+
+
+def over_a_view(x, mask):
+    return (x * (2 - mask.flip(0)[None])).sum(0), mask[1:]
+
+
+@pytest.mark.parametrize(
+    "f", [complement, widened, with_its_mask, with_what_it_adds_to, over_a_view], ids=lambda f: f.__name__
+)
+def test_what_autograd_does_not_keep_may_be_written_to_before_the_backward_pass(f):
+    def step(f):
+        x = torch.linspace(-1, 1, 12).reshape(4, 3).requires_grad_()
+        mask = torch.tensor([0.5, 1.0, 0.25])
+        made = f(x * 1, mask)
+        first, *others = made if isinstance(made, tuple) else (made,)
+        mask.mul_(3)
+        for y in others:
+            y.add_(1)
+        (first.sum() + sum(y.sum() for y in others if y.requires_grad)).backward()
+        return x.grad
+
+    jitted = tnp.jit(f)
+    for _ in range(2):
+        torch.testing.assert_close(step(jitted), step(f))
+
+
+def test_what_autograd_keeps_may_not_be_written_to():
+    def f(x, w):
+        return (x * w).exp()
+
+    for g in (f, tnp.jit(f)):
+        x, w = torch.ones(3, requires_grad=True), torch.ones(3)
+        y = g(x, w)
+        w.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()

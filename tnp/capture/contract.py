@@ -287,7 +287,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "PyTorch tensors, modules, dtypes, devices and generators",
         "input",
-        lambda x: library_of_value(x) is not None,
+        lambda x: (library := library_of_value(x)) is not None and not library.is_object(x),
         lambda i, x, s: i.lift_of_library(x, s),
     ),
     Row(

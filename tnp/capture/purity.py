@@ -277,7 +277,9 @@ def check_on_trial(f: Any) -> None:
         return
     module = _module_of(f)
     owner = getattr(f, "__self__", None)
-    if not _is_pure_module(module) or (module == "builtins" and owner is builtins and f in _TAKING):
+    # An iterator that is no stand-in is of this attempt at tracing: behind a value that decides, it is used up with it.
+    is_taking = module == "builtins" and owner is builtins and f in _TAKING and (f is not next or tracer.regions)
+    if not _is_pure_module(module) or is_taking:
         where = "in a loop or a branch" if tracer.regions else "after a value that decides what it does"
         raise NeedsEager(f"it calls {_name(f)} {where}")
 

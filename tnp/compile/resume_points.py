@@ -106,7 +106,9 @@ class ResumePoints:
         """Makes foreign what could not be captured for ``reason``; ``stack`` are the lines that were being executed from the function on,
         innermost first. Gives whether the function has spans around it."""
         tree = plain_tree_of(self._function)
-        if tree is None or not can_outline(tree) or len(self.foreign) > MOST_POINTS:
+        if tree is None:
+            return self.has_parts()  # the function that it wraps
+        if not can_outline(tree) or len(self.foreign) > MOST_POINTS:
             return False
         locations = self._locations(stack)
         self._calls_users = self._calls_users or len(locations) < len(stack)
@@ -246,7 +248,10 @@ class ResumePoints:
     def _made(self) -> Any:
         f = self._function
         whole = plain_tree_of(f)
-        if whole is None or self._is_whole or not can_outline(whole):  # without its source, there are no spans
+        if whole is None and not self._is_whole:  # without its source, there are no spans
+            made = self._around_wrapped(f)
+            return made if self._bound_to is None else types.MethodType(made, self._bound_to)
+        if whole is None or self._is_whole or not can_outline(whole):
             return self._whole()
         tree, spans = self._outline(whole)
         cells = {CALLEE: self._callee, IF_BOUND: if_bound, UNBOUND_NAME: UNBOUND}
@@ -287,30 +292,11 @@ class ResumePoints:
     def _calls_compiled(self, node: ast.AST) -> bool:
         """Whether a node calls a function through :data:`CALLEE` that is found to be compiled on its own."""
         is_asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == CALLEE
-        found = python_of(self._value_of(node.args[0])) if is_asked else None  # type: ignore[attr-defined]  # it is a call
+        found = python_of(_value_of(self._function, self._bound_to, node.args[0])) if is_asked else None  # type: ignore[attr-defined]  # it is a call
         function = getattr(found, "__func__", found)
-        return function is not None and (_is_compiled(function, self._function) or _takes_callbacks(function))
-
-    def _value_of(self, e: ast.AST) -> Any:
-        """What an expression gives that names a function: one of the outside, or a method of what the function is bound to."""
-        f = self._function
-        if isinstance(e, ast.Name):
-            code = f.__code__
-            if e.id in code.co_freevars and f.__closure__[code.co_freevars.index(e.id)] != _EMPTY:
-                return f.__closure__[code.co_freevars.index(e.id)].cell_contents
-            is_local = e.id in code.co_varnames or e.id in code.co_cellvars
-            constants = (c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == e.id)
-            if is_local:
-                inside = next(constants, None)  # the code of a function inside
-                empty = tuple(types.CellType() for _ in inside.co_freevars) if inside is not None else ()
-                return types.FunctionType(inside, f.__globals__, None, None, empty) if inside is not None else None
-            return f.__globals__.get(e.id)
-        if isinstance(e, ast.Attribute):
-            if isinstance(e.value, ast.Name) and self._bound_to is not None and e.value.id == f.__code__.co_varnames[0]:
-                return inspect.getattr_static(type(self._bound_to), e.attr, None)
-            around = self._value_of(e.value)
-            return vars(around).get(e.attr) if type(around) is types.ModuleType else None
-        return None
+        return function is not None and (
+            _is_compiled(function, self._function) or _takes_callbacks(function) or _wrapped_by(function) is not None
+        )
 
     def _callee(self, f: Any) -> Any:
         """What foreign statements call for ``f``: functions of the user's run compiled."""
@@ -326,12 +312,13 @@ class ResumePoints:
         return f if made is method.__func__ else types.MethodType(made, method.__self__)
 
     def _compiled_function(self, f: Any) -> Any:
-        if f.__code__.co_flags & (_NESTED | _GENERATOR):
+        if f.__code__.co_flags & (_NESTED | _GENERATOR) and _wrapped_by(f) is None:
             return self._outlined_function(f)
         made = self._callees.get(f)
         if made is None:
             is_compiled = _is_compiled(f, self._function)
-            made = self._callees[f] = self._jit(f) if is_compiled else self._with_callbacks(f)
+            made = self._jit(f) if is_compiled else self._around_wrapped(self._with_callbacks(f))
+            self._callees[f] = made
             if is_compiled:
                 made.foreseen = self._foreseen.get((f.__code__.co_filename, f.__code__.co_name))
         return f if made is not f and _is_watched() else made
@@ -344,6 +331,22 @@ class ResumePoints:
             self._by_code[f.__code__] = ResumePoints(f, self._jit, lifts=True) if can else None
         points = self._by_code[f.__code__]
         return f if points is None or _is_watched() else points.function_for(f)
+
+    def _around_wrapped(self, f: Any) -> Any:
+        """A decorator's function around one that is compiled on its own; ``f`` itself if it is none."""
+        inner = _wrapped_by(f)
+        if inner is None:
+            return f
+        compiled = self._callees.get(inner)
+        if compiled is None:  # wrappers may be made at each call
+            compiled = self._jit(inner) if _is_compiled(inner, inner) else self._around_wrapped(inner)
+            self._callees[inner] = compiled
+        closure = [types.CellType(compiled) if _holds(c, inner) else c for c in f.__closure__ or ()]
+        made = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, tuple(closure) or None)
+        if f.__kwdefaults__:
+            made.__kwdefaults__ = {k: compiled if x is inner else x for k, x in f.__kwdefaults__.items()}
+        made.__dict__.update(f.__dict__)
+        return made
 
     def _with_callbacks(self, f: Any) -> Any:
         """A library's function, which calls compiled ones for the functions of the user's that it is given."""
@@ -365,6 +368,31 @@ _EMPTY = types.CellType()
 _OF_C = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, type, np.ufunc, type(np.sum)))
 
 
+def _value_of(f: types.FunctionType, bound_to: Any, e: ast.AST) -> Any:
+    """What an expression of ``f`` gives that names a function: one of the outside, or a method or a module of what ``f`` is bound to."""
+    if isinstance(e, ast.Name):
+        code = f.__code__
+        cell = dict(zip(code.co_freevars, f.__closure__ or ())).get(e.id, _EMPTY)
+        if cell != _EMPTY:
+            return cell.cell_contents
+        is_local = e.id in code.co_varnames or e.id in code.co_cellvars
+        constants = (c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == e.id)
+        if is_local:
+            inside = next(constants, None)  # the code of a function inside
+            empty = tuple(types.CellType() for _ in inside.co_freevars) if inside is not None else ()
+            return types.FunctionType(inside, f.__globals__, None, None, empty) if inside is not None else None
+        return f.__globals__.get(e.id)
+    if isinstance(e, ast.Attribute):
+        if isinstance(e.value, ast.Name) and bound_to is not None and e.value.id == f.__code__.co_varnames[0]:
+            modules = inspect.getattr_static(bound_to, "_modules", None)
+            if type(modules) is dict and e.attr in modules:
+                return modules[e.attr]
+            return inspect.getattr_static(type(bound_to), e.attr, None)
+        around = _value_of(f, bound_to, e.value)
+        return vars(around).get(e.attr) if type(around) is types.ModuleType else None
+    return None
+
+
 def _may_be_rebound(f: types.FunctionType) -> bool:
     """Whether another function may bind closure variables of ``f`` anew, as far as the file says in which they both stand. The values of
     closure variables are passed to spans, which may call that function."""
@@ -377,6 +405,27 @@ def _may_be_rebound(f: types.FunctionType) -> bool:
 
 
 _WORD = re.compile(r"\w+")
+
+
+def _wrapped_by(f: Any) -> types.FunctionType | None:
+    """The function to be compiled that a decorator's function ``f`` calls, or the next decorator's: in its closure, or a default of its own."""
+    inner: Any = getattr(f, "__wrapped__", None)
+    if type(f) is not types.FunctionType or type(inner) is not types.FunctionType:
+        return None
+    if not _is_compiled(inner, inner) and _wrapped_by(inner) is None:
+        return None
+    if (f.__code__.co_flags | inner.__code__.co_flags) & (_COROUTINE | _GENERATOR):
+        return None
+    if not hasattr(inner, "__wrapped__") and inner.__code__.co_flags & _NESTED:  # it may be another at each call
+        return None
+    is_called = any(_holds(c, inner) for c in f.__closure__ or ()) or any(
+        x is inner for x in (f.__kwdefaults__ or {}).values()
+    )
+    return inner if is_called else None
+
+
+def _holds(cell: types.CellType, x: Any) -> bool:
+    return cell != _EMPTY and cell.cell_contents is x
 
 
 def _takes_callbacks(f: types.FunctionType) -> bool:

@@ -68,11 +68,15 @@ class Partition:
         self.joint = self._walked(range(len(outputs)))
         #: what a call that is recorded looks at: the backward needs that very memory
         self.pinned = {p.name for b in self.joint.forward if _is_recorded(b) for p in b.flat_inputs}
+        wanted = _read(self.joint.walk, self.joint)
+        #: what autograd keeps, too, so that nobody may write to it, and what checkpointed functions begin with
+        self.kept = [*wanted, *(p for b in self.joint.forward if self._is_checkpointed(b) for p in b.flat_inputs)]
         self.saved = choose_saved(
             self.joint.forward,
-            _read(self.joint.walk, self.joint),
+            wanted,
             trace.args,
             outputs,
+            self.kept,
             views.memory_roots(self.joint.forward),
             self._may_repeat,
         )
@@ -137,9 +141,12 @@ class Partition:
             return is_cheap(b)
         return all(said) and _is_repeatable(b) and not b.has_tag_inside(OpTags.LATE_GUARD)
 
+    def _is_checkpointed(self, b: BoundSymbol) -> bool:
+        return any(p.name in RECOMPUTABLE.of(self.trace) for p in b.flat_outputs)
+
     def _forward(self) -> Trace:
         new = _program("computation", self.joint.names, self.trace.args, self.joint.forward)
-        saved = _in_own_memory(new, self.saved)
+        saved = _in_own_memory(new, self.saved, [*self.outputs, *self.others], self.kept)
         return _returning(new, (tuple(self.outputs), tuple(self.others), tuple(saved)))
 
     def _finish(self) -> Trace:
@@ -372,14 +379,18 @@ def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], t
     return apart
 
 
-def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
-    """What is saved, copied where it is memory of an argument that the program writes to."""
+def _in_own_memory(
+    trace: Trace, saved: Sequence[Proxy], results: Iterable[Proxy], kept: Iterable[Proxy]
+) -> list[Proxy]:
+    """What is saved, copied where it is memory of an argument that the program writes to, or that its owner may write to before the
+    backward pass, since autograd would not have ``kept`` it."""
     written = {b.args[1].name for b in trace.bound_symbols if b.operation is prims.copy_}
     roots = views.memory_roots(trace.bound_symbols)
     written = {roots.get(name, name) for name in written}
+    owned = {roots.get(p.name, p.name) for p in (*trace.args, *results)} - {roots.get(p.name, p.name) for p in kept}
     copies: dict[str, Proxy] = {}
     for p in saved:
-        if isinstance(p, TensorProxy) and roots.get(p.name, p.name) in written:
+        if isinstance(p, TensorProxy) and roots.get(p.name, p.name) in written | owned:
             copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
     if copies:
         statements = []

@@ -20,7 +20,7 @@ from tnp.core.symbol import BoundSymbol, OpTags
 
 __all__ = ["choose_saved", "is_cheap"]
 
-#: what is in nobody's way: an argument, which is there in any case, or a number
+#: what is in nobody's way: an argument that autograd would keep, too, or a number
 _FREE = 1
 _UNBOUNDED = 1 << 62
 
@@ -30,16 +30,20 @@ def choose_saved(
     wanted: Sequence[Proxy],
     arguments: Iterable[Proxy],
     results: Iterable[Proxy],
+    kept: Iterable[Proxy],
     roots: Mapping[str, str],
     may: Callable[[BoundSymbol], bool],
 ) -> list[Proxy]:
     """The values of the program ``forward`` to save, from which all ``wanted`` can be computed by statements that ``may`` run again.
 
-    ``roots`` says of values that look at another one's memory at whose. The memory of ``arguments`` and ``results`` is there in any case.
+    ``roots`` says of values that look at another one's memory at whose. The memory of ``arguments`` and ``results`` is there in any case,
+    but their owner may write to it before the backward pass, unless it is that of a value that autograd would have ``kept``: others are
+    copied where they are saved.
     """
     given = {p.name: p for p in arguments}
     values = dict(given)
     there = {*given, *(roots.get(p.name, p.name) for p in results)}
+    there &= {roots.get(p.name, p.name) for p in kept}
     network = _Network()
     for name in given:
         network.add(_SOURCE, (name, 0), _UNBOUNDED)

@@ -133,6 +133,11 @@ class Library:
 
     # Values
 
+    @staticmethod
+    def is_object(value: Any) -> bool:
+        """Whether an object of a class that inherits from the library's is, to a program, as other objects are."""
+        return False
+
     def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
         """A value of the library's types as an input, or as a constant that is guarded."""
         raise NotImplementedError

@@ -205,17 +205,22 @@ def from_sequence(data: Any, dtype: DType | None = None) -> TensorProxy:
     if not isinstance(data, (tuple, list)):
         return as_tensor(data, dtype)
     leaves = _leaves(data)
+    for x in leaves:
+        if isinstance(x, TensorProxy) and x.ndim and (dtype is None or x.lang.name == "torch") and not _is_one(x):
+            raise NeedsOpaque("a list of tensors")
     if dtype is None:
-        for x in leaves:
-            if isinstance(x, TensorProxy) and x.ndim:
-                raise NeedsOpaque("a list of tensors")
         dtype = default_dtype() if not leaves else result_dtype(*(as_tensor(x) for x in leaves))
     if not data:
         return clang.full((0,), 0, dtype=dtype)
-    rows = [from_sequence(x, dtype) for x in data]
+    rows = [from_sequence(clang.reshape(x, ()) if _is_one(x) else x, dtype) for x in data]
     if any(r.shape != rows[0].shape for r in rows):
         raise ValueError(f"expected sequence of length {rows[0].shape} at dim 1")
     return clang.stack(rows, 0)
+
+
+def _is_one(x: Any) -> bool:
+    """Whether ``x`` is a tensor of one element, which is a number in a list, however many dimensions it has."""
+    return isinstance(x, TensorProxy) and x.lang.name == "torch" and all(type(n) is int and n == 1 for n in x.shape)
 
 
 def _leaves(x: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.joining import roll
@@ -51,9 +51,13 @@ def _resized(a: TensorProxy, dim: int, n: int) -> TensorProxy:
     """``a`` cut, or filled with zeros, to ``n`` elements along ``dim``."""
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
-    if a.shape[dim] >= n:
-        return a if a.shape[dim] == n else clang.slice_dim(a, 0, n, dim=dim)
-    return prims.pad(a, 0, [(0, (n - a.shape[dim]) * (d == dim), 0) for d in range(a.ndim)])
+    length, count = sizes.extents((a.shape[dim], n), "an FFT")
+    if length == count:
+        return a
+    if length > count:
+        return clang.slice_dim(a, 0, n, dim=dim)
+    more = symbols.number_of(count - length)
+    return prims.pad(a, 0, [(0, more if d == dim else 0, 0) for d in range(a.ndim)])
 
 
 def _transformed(a: TensorProxy, points: list[int], dims: list[int], norm: Any, inverse: bool) -> TensorProxy:

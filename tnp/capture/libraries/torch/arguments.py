@@ -29,7 +29,10 @@ def _parameters(function: Any) -> inspect.Signature | None:
     """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
     if type(function) is not types.FunctionType:
         return None
-    signature = inspect.signature(function)
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # of Tensor.__pow__: it wraps a method in C
+        return None
     return signature if signature.parameters.keys() & {"inplace", "out"} else None
 
 

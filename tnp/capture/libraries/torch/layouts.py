@@ -71,16 +71,17 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
     by_format = getattr(function, "__name__", "").startswith(_BY_FORMAT)
     if type(result) is TracedArray and result._strides is not None and not by_format:  # nearly always
         return
-    made = list(_arrays_in(result))
     given = list(_arrays_in((args, kwargs)))
+    arrays = list(_arrays_in(result))
+    made = {i: a for i, a in enumerate(arrays) if not any(a is x for x in given)}  # x.float() may be x
     if by_format and any(
         a.ndim > 3 and a._strides is not ROW_MAJOR and a.strides_ != row_major(a.shape_) for a in given
     ):
-        for a in made:
+        for a in made.values():
             a._strides = None
-    if function is None or all(a._strides is not None for a in made):
+    if function is None or all(a._strides is not None for a in made.values()):
         return
-    if any(a.library is NUMPY for a in given) or any(symbols.extents(a.shape_) is None for a in (*given, *made)):
+    if any(a.library is NUMPY for a in given) or any(symbols.extents(a.shape_) is None for a in (*given, *arrays)):
         return
     found: list[list[torch.Tensor]] = []
 
@@ -89,7 +90,7 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
             found.append(_called(function, args, kwargs))
         a = made[place]
         shape = _present(a.shape_)
-        if len(found[0]) != len(made) or tuple(found[0][place].shape) != shape:
+        if len(found[0]) != len(arrays) or tuple(found[0][place].shape) != shape:
             return None
         known = tuple(found[0][place].stride())
         if known != row_major(shape):
@@ -97,7 +98,7 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
         row_by_row: Strides = ROW_MAJOR
         return row_by_row
 
-    for i, a in enumerate(made):
+    for i, a in made.items():
         if a._strides is None:
             a._strides = Later(given, partial(strides, i))
 

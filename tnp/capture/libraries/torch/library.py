@@ -24,11 +24,12 @@ from tnp.capture.libraries.torch.attributes import ATTRIBUTES, METHODS, own_attr
 from tnp.capture.libraries.torch.autocast import Casts
 from tnp.capture.libraries.torch.classes import asks_for_class
 from tnp.capture.libraries.torch.gradients import Gradients
-from tnp.capture.libraries.torch.lifting import CONSTANTS, guard_state, is_unwatched, lift
+from tnp.capture.libraries.torch.lifting import CONSTANTS, guard_state, is_object, is_unwatched, lift
 from tnp.capture.libraries.torch.modules import chained, forward_of
 from tnp.capture.libraries.torch.opaque_calls import OpaqueCalls
 from tnp.capture.libraries.torch.random_state import SEEDED, generator_states, has_drawn
 from tnp.capture.libraries.torch.training import TRAINING, WRITTEN_OUT
+from tnp.capture.libraries.torch.typed_constructors import as_factory
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedSize
 from tnp.core import dtypes, languages, prims, sizes
@@ -365,7 +366,7 @@ class TorchLibrary(OpaqueCalls, Library):
             return nullcontext()
         if cls is torch.nn.Sequential and not kwargs:
             return chained(tracer, args)
-        raise NeedsEager(f"it makes a {cls.__name__}")
+        return self.call(tracer, *as_factory(cls, args, kwargs))
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:
         """Arguments in which tensors that escaped lifting become traced values."""
@@ -381,6 +382,8 @@ class TorchLibrary(OpaqueCalls, Library):
         return x
 
     # Values
+
+    is_object = staticmethod(is_object)
 
     def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
         with torch._C.DisableTorchFunction():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import torch
 from tnp.capture.guards.memory import lie_apart
 from tnp.capture.guards.prologue import Extent
 from tnp.capture.libraries.torch.modules import lift_module
+from tnp.capture.rewrite.code_origin import is_library_class
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.core.devices import DeviceType
 from tnp.core.errors import NeedsEager
@@ -23,11 +25,14 @@ if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
+__all__ = ["CONSTANTS", "guard_state", "is_object", "is_unwatched", "lift", "memory_of"]
 
 #: kinds of values that are told apart by comparing them, and never change
 CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+#: classes of PyTorch's written in Python, whose objects are changed from call to call
+_CHANGING = (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)
 
 #: devices on which tensors may be; those of ``meta`` have no data, and show what a program makes of shapes and dtypes
 DEVICES = frozenset(d.value for d in DeviceType)
@@ -136,6 +141,13 @@ def guard_state(inputs: Inputs) -> None:
     )
 
 
+def is_object(value: Any) -> bool:
+    """Whether a value is an object whose attributes programs read and set: of the user's class, or one that changes from call to call."""
+    if isinstance(value, (torch.Tensor, torch.nn.Module, torch.Generator, *CONSTANTS)):
+        return False
+    return isinstance(value, _CHANGING) or not is_library_class(type(value))
+
+
 def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     """A value of torch's as an input, or as a constant that is guarded."""
     if isinstance(value, torch.Tensor):
@@ -153,7 +165,18 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     if isinstance(value, torch.nn.Module):
         return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)
+    attributes = dict(getattr(value, "__dict__", {}))
+    if attributes:  # which the program reads as they are
+        prologue = inputs.prologue
+        names, values = prologue.constant(tuple(attributes)), prologue.constant(tuple(attributes.values()))
+        same = f"{prologue.constant(_has_attributes)}({source.expression}, {names}, {values})"
+        prologue.guard(same, f"{source.description} has the same attributes")
     return value
+
+
+def _has_attributes(x: Any, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
+    """Whether an object has these very attributes, and maybe others."""
+    return all(map(operator.is_, map(vars(x).get, names), values))
 
 
 def is_row_major(t: torch.Tensor) -> bool:

@@ -13,7 +13,7 @@ from tnp.capture.tracing.strides import ROW_MAJOR, row_major
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core import languages, sizes, symbols
 from tnp.core.errors import NeedsEager, TraceError
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Symbol
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.fills import as_strided_in_order
@@ -101,7 +101,9 @@ class OpaqueCalls:
         a = args[0]
         if type(a) is not TracedArray or not a.contiguous_:
             raise NeedsEager(f"it calls torch.{name}, a view, on a tensor that is not contiguous")
-        if name == "as_strided" and layouts.reach(*args, **kwargs) >= sizes.product(a.shape_):
+        count = sizes.product(a.shape_)
+        held: Any = TracedNumber(count) if isinstance(count, NumberProxy) else count  # as what it is compared to
+        if name == "as_strided" and layouts.reach(*args, **kwargs) >= held:
             raise NeedsEager("it calls torch.as_strided beyond the elements of a tensor")
         if name == "as_strided" and (
             len(args) > 3 or kwargs.get("storage_offset") is not None

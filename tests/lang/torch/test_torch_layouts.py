@@ -242,6 +242,19 @@ def arrays_that_run_backwards(jit):
     return j(line), attempt(j, line[::-1]), j(line[::2])
 
 
+@table(True)
+def itself_in_an_unknown_order(jit):
+    """``y.float()`` is ``y``, whose order in memory is unknown for batches of any size."""
+
+    def f(a, b):
+        y = torch.einsum("bst,bsd->dstb", a, b)
+        first = y.reshape(-1)[0]
+        return y.float().reshape(-1).sin() + first
+
+    j = jit(f)
+    return [j(count(n, 1, 2), count(n, 1, 3)) for n in (4, 7, 5)]
+
+
 @pytest.mark.filterwarnings("ignore")  # dropout1d of matrices
 @table.parametrized
 def test_layouts(case, compiles):

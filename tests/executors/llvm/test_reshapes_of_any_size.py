@@ -85,6 +85,20 @@ def test_runs_that_are_others_in_another_call():
         assert_same(jitted(x, rows), f(x, rows), rtol=1e-12)
 
 
+def test_sums_of_rows_of_which_a_known_number_is_a_block():
+    """Positions of rows, quotients of the loop's variable, are computed before the loop along them."""
+
+    def summed(x):
+        blocks = (x[:, ::2] * 2).reshape(-1, x.shape[2])
+        return blocks.sum(axis=0), (x.transpose(1, 0, 2) + 1).reshape(-1, x.shape[2]).sum(axis=0)
+
+    for shape in ((64, 32, 40), (33, 66, 128), (5, 7, 300)):
+        jitted = tnp.jit(summed)
+        for n in (shape[0], shape[0] + 3, shape[0] + 1):
+            x = RNG.random((n, *shape[1:]))
+            assert_same(jitted(x), summed(x), rtol=1e-12)
+
+
 def test_writes_through_reshapes():
     """The elements that are written are the array's own."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.core import dtypes, intervals, symbols
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
-from tnp.executors.llvm.index import Index, Part, Quotient, Var
+from tnp.executors.llvm.index import Index, Part, Quotient
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Element, Expression
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ class Addresses:
         row, inside = Index(place.constant, outer), max((levels[atom] for atom in outer), default=0)
         if row == Index() or inside + 1 not in self.slots or buffer.role in ("row", "point"):
             return self._behind(self.pointer_to(buffer), place)
-        registers = {atom: self.find(atom) for atom in outer if isinstance(atom, Var)}
-        key = ("place", buffer, row, tuple(registers.values()))
+        registers = {var: self.find(var) for var in row.variables()}
+        key = ("place", buffer, row, frozenset(registers.items()))
         pointer = self.find(key)
         if pointer is None:
             lines, values = self.code.lines, self.values

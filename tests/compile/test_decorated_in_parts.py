@@ -1,4 +1,4 @@
-"""What decorators wrap is compiled where Python runs the wrapper: one without a source, or one that is called by what runs in parts."""
+"""Decorated functions are compiled even where Python runs the wrapper: it has no source, or a function in parts calls it."""
 
 import functools
 import threading

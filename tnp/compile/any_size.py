@@ -120,7 +120,7 @@ def _traced_for_any_size(
             for n in specialized:
                 place = captured.inputs.dimensions[n.name]
                 varying.specialize(*place)
-                if symbols.present(n) <= symbols.LEAST:  # for which, or for one less, programs for any size do not hold
+                if symbols.present(n) <= symbols.LEAST:  # it is too small for a symbol, or a size computed from it is
                     small.append(place)
         if needs_sizes is None or not needs_sizes(captured.trace):
             return captured

@@ -291,8 +291,9 @@ class ResumePoints:
 
     def _calls_compiled(self, node: ast.AST) -> bool:
         """Whether a node calls a function through :data:`CALLEE` that is found to be compiled on its own."""
-        is_asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == CALLEE
-        found = python_of(_value_of(self._function, self._bound_to, node.args[0])) if is_asked else None  # type: ignore[attr-defined]  # it is a call
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == CALLEE):
+            return False
+        found = python_of(_value_of(self._function, self._bound_to, node.args[0]))
         function = getattr(found, "__func__", found)
         return function is not None and (
             _is_compiled(function, self._function) or _takes_callbacks(function) or _wrapped_by(function) is not None
@@ -369,7 +370,7 @@ _OF_C = frozenset((types.BuiltinFunctionType, types.MethodDescriptorType, type, 
 
 
 def _value_of(f: types.FunctionType, bound_to: Any, e: ast.AST) -> Any:
-    """What an expression of ``f`` gives that names a function: one of the outside, or a method or a module of what ``f`` is bound to."""
+    """The function that an expression in ``f`` names: a global or closure variable, or a method or submodule of ``bound_to``."""
     if isinstance(e, ast.Name):
         code = f.__code__
         cell = dict(zip(code.co_freevars, f.__closure__ or ())).get(e.id, _EMPTY)

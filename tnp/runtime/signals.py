@@ -4,7 +4,6 @@ raises them.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # its getsignal does not look each handler up in an enumeration
 import functools
 import signal
 import types
@@ -14,7 +13,8 @@ from typing import Any
 
 __all__ = ["heard", "of_handler"]
 
-_SIGNALS = tuple(map(int, signal.valid_signals()))
+#: made once: each call would make members of an enumeration
+_SIGNALS = tuple(signal.valid_signals())
 
 
 def of_handler(error: BaseException) -> BaseException | None:
@@ -23,8 +23,7 @@ def of_handler(error: BaseException) -> BaseException | None:
     >>> of_handler(ValueError("raised by nobody")) is None
     True
     """
-    set_ones = (handler for n in _SIGNALS if type(handler := _signal.getsignal(n)) is not int)
-    handlers = {code for handler in set_ones if (code := _code_of(handler)) is not None}
+    handlers = {code for n in _SIGNALS if (code := _code_of(signal.getsignal(n))) is not None}
     found: BaseException | None = error
     while found is not None and handlers:
         at = found.__traceback__

@@ -101,7 +101,7 @@ def test_arrays_of_the_caller():
     ],
 )
 def test_orders(made):
-    """The strides of what a program makes of row-major arrays tell its orders."""
+    """Flags follow from strides, which are known for results of row-major arrays."""
 
     def f(x):
         a = made(x)

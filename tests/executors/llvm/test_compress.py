@@ -7,7 +7,7 @@ import tnp
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code")
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 RNG = np.random.default_rng(0)
 
 

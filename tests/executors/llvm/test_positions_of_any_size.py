@@ -8,7 +8,7 @@ from tests.kernel_bounds import within_bounds
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
-pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this machine")
 
 
 def middle(x):

@@ -64,7 +64,7 @@ def _is_plain(bsym: BoundSymbol) -> bool:
     some = False
     for p in (*bsym.flat_inputs, *bsym.flat_outputs):
         if isinstance(p, TensorProxy):
-            if p.device is not cpu or p.dtype is dtypes.bfloat16:  # of which there are no ndarrays
+            if p.device is not cpu or p.dtype is dtypes.bfloat16:  # NumPy has no bfloat16
                 return False
             for n in p.shape:
                 if type(n) is not int or n <= 0:
@@ -88,9 +88,9 @@ class GraphLowering(Lowering):
         self.in_bounds: set[tuple[Node, int, int]] = set()
         #: reductions by operation, dtype, source and dimensions
         self.reductions: dict[tuple[str, DType, Node, frozenset[int]], Node] = {}
-        #: by a mask, the positions where it is true, in all of its elements; and by an array of positions along a dimension, of which
-        #: mask it is
+        #: for each mask, the flat positions where it is true
         self.positions: dict[Node, Node] = {}
+        #: for each array of positions, its mask, and the dimension of the mask that they are along
         self.selecting: dict[Node, tuple[Node, int]] = {}
         self.nodes: dict[str, Node] = {}
         self.position = 0
@@ -333,7 +333,7 @@ def lower(
     outputs: Sequence[Proxy],
     stores: Mapping[int, int] | None = None,
 ) -> Graph:
-    """The graph of a region. Raises :class:`Refused` for what cannot be one.
+    """The graph of a region. Raises :class:`Refused` if an operation has no rule.
 
     ``stores`` gives for an output the input that it will replace.
     """

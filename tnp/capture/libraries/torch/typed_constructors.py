@@ -63,7 +63,7 @@ def _factory(cls: type, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], di
 
 
 def _holds_numbers(items: Any, dtype: torch.dtype) -> bool:
-    """Whether a sequence holds numbers, tensors of no dimension and sequences of them alone, none of which is cut off."""
+    """Whether a nested sequence holds only numbers and 0-d tensors, and ``dtype`` can represent their kind."""
     kinds = (int, float) if dtype.is_floating_point else (int,)
     return all(
         _holds_numbers(x, dtype)

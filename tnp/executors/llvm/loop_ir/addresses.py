@@ -1,7 +1,7 @@
 """Addresses: the registers of indices, and how few of them the loads of neighbours need.
 
-The address of an element is that of its *place*, plus a constant, which processors add for free. A place is so far from its row;
-the address of the row is computed before the loop along it, once for all loops over the row.
+The address of an element is the address of its *place* plus a constant, which processors add for free. The address of a place is its
+row's address plus a distance. The row's address is computed before the loop along the row, once for all loops over it.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Addresses:
         return self.code.op(f"{op} i64 {self.index(atom.of)}, {self.head.size(atom.by)}")
 
     def _position(self, element: Element) -> str:
-        """An element of an array of indices, from the beginning of its dimension. One out of bounds, for which a check refuses the arguments,
-        is one of the dimension, too."""
+        """An element of an array of indices, counted from the front. Indices are clamped to the dimension, so that no load leaves the
+        array; a check raises for those out of bounds."""
         found = self.find(element)
         if found is None:
             code, x = self.code, element.x
@@ -113,7 +113,7 @@ class Addresses:
         return str(pointer) if not known else self.code.op(f"getelementptr i8, ptr {pointer}, i64 {known}")
 
     def _pointer_at(self, buffer: Buffer, place: Index) -> str:
-        """The address of a place: that of its row, which is computed before the loop along it, and how far it is from there."""
+        """The address of a place: the row's address, which is computed before the loop along the row, plus the distance from it."""
         levels = {atom: level for atom in place.terms if (level := self._level_of(atom)) is not None}
         along = max(levels.values(), default=0)
         outer = {atom: place.terms[atom] for atom, level in levels.items() if level < along}

@@ -100,7 +100,7 @@ class _Loop:
     def _copy_some(self, i: str, found: str, holds: str) -> None:
         code = self.code
         for size, source, target in self.copies:
-            if size == 16:  # four at a time, each of which is two
+            if size == 16:  # four elements at a time, as pairs of 64 bits
                 there = found
                 for half in range(2):
                     lanes = range(half * LANES // 2, (half + 1) * LANES // 2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes
@@ -16,10 +17,33 @@ from tnp.executors.llvm.loop_ir.nodes import Apply, Expression, Reduce
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["POSITIONS_OF", "Accumulator", "accumulator"]
+__all__ = ["POSITIONS_OF", "Accumulator", "Partials", "accumulator"]
+
+#: parts of a value at most, and the bytes of one at most
+PARTS, PART_BYTES = 2, 8
 
 #: reductions whose results are positions
 POSITIONS_OF = frozenset(("argmax", "argmin"))
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Memory for the partial results of ``blocks`` blocks, an integer or an extent: an array for each part of a value."""
+
+    key: str
+    blocks: Any
+
+    @classmethod
+    def make(cls, take: Callable[[Any], str], blocks: Any) -> Partials:
+        """New memory of a module, which ``take`` gives the key of: its ``scratch`` or ``keep``."""
+        return cls(take(blocks * (PARTS * PART_BYTES)), blocks)
+
+    def places(self, body: Body, block: str, types: Sequence[str]) -> list[str]:
+        """The addresses of the parts of a block's partial result."""
+        code, base = body.code, body.pointer_to(self.key)
+        skip = body.head.size(self.blocks * PART_BYTES) if len(types) > 1 else "0"
+        arrays = [base, code.op(f"getelementptr i8, ptr {base}, i64 {skip}") if len(types) > 1 else ""]
+        return [code.op(f"getelementptr {t}, ptr {array}, i64 {block}") for t, array in zip(types, arrays)]
 
 
 class Accumulator:
@@ -49,17 +73,23 @@ class Accumulator:
 
     def get(self, i: str = "0") -> Any:
         """What has been accumulated."""
+        return self._load([self._place(slot, t, i) for slot, t in zip(self.slots, self.in_memory)], self.in_memory)
+
+    def put(self, value: Any, i: str = "0") -> None:
+        self._store(value, [self._place(slot, t, i) for slot, t in zip(self.slots, self.in_memory)], self.in_memory)
+
+    def _load(self, places: Sequence[str], in_memory: Sequence[str]) -> Any:
         code, parts = self.body.code, []
-        for slot, t, kept in zip(self.slots, self.types, self.in_memory):
-            part = code.op(f"load {kept}, ptr {self._place(slot, kept, i)}")
+        for place, t, kept in zip(places, self.types, in_memory):
+            part = code.op(f"load {kept}, ptr {place}")
             parts.append(part if t == kept else code.op(f"trunc {kept} {part} to {t}"))
         return tuple(parts) if len(parts) > 1 else parts[0]
 
-    def put(self, value: Any, i: str = "0") -> None:
+    def _store(self, value: Any, places: Sequence[str], in_memory: Sequence[str]) -> None:
         code, parts = self.body.code, value if isinstance(value, tuple) else (value,)
-        for slot, t, kept, part in zip(self.slots, self.types, self.in_memory, parts):
+        for place, t, kept, part in zip(places, self.types, in_memory, parts):
             stored = part if t == kept else code.op(f"zext {t} {part} to {kept}")
-            code.line(f"store {kept} {stored}, ptr {self._place(slot, kept, i)}")
+            code.line(f"store {kept} {stored}, ptr {place}")
 
     def reset(self, i: str = "0") -> None:
         self.put(self.identity, i)
@@ -91,20 +121,17 @@ class Accumulator:
         """What has been accumulated, as the reduction's dtype has it."""
         return scalars.convert(self.body.code, self.get(i), self.dtype, self.s.buffer.dtype)
 
-    def save(self, place: str, i: str = "0") -> None:
-        """Stores what has been accumulated at an address."""
-        value = self.get(i)
-        for k, (t, part) in enumerate(zip(self.types, value if isinstance(value, tuple) else (value,))):
-            self.body.code.line(f"store {t} {part}, ptr {self._at(place, k)}, align 8")
+    def save(self, partials: Partials, block: str, i: str = "0") -> None:
+        """Leaves what has been accumulated as a block's partial result."""
+        self._store(self.get(i), partials.places(self.body, block, self.saved_types), self.saved_types)
 
-    def saved(self, place: str) -> Any:
-        """What :meth:`save` stored there."""
-        code = self.body.code
-        parts = tuple(code.op(f"load {t}, ptr {self._at(place, k)}, align 8") for k, t in enumerate(self.types))
-        return parts if len(parts) > 1 else parts[0]
+    def saved(self, partials: Partials, block: str) -> Any:
+        """What :meth:`save` left there."""
+        return self._load(partials.places(self.body, block, self.saved_types), self.saved_types)
 
-    def _at(self, place: str, k: int) -> str:
-        return place if k == 0 else self.body.code.op(f"getelementptr i8, ptr {place}, i64 {8 * k}")
+    @property
+    def saved_types(self) -> list[str]:
+        return ["i8" if t == "i1" else t for t in self.types]
 
 
 class _ArgAccumulator(Accumulator):

@@ -1,13 +1,15 @@
 """Addresses: the registers of indices, and how few of them the loads of neighbours need.
 
 The address of an element is the address of its *place* plus a constant, which processors add for free. The address of a place is its
-row's address plus a distance. The row's address is computed before the loop along the row, once for all loops over it.
+row's address plus a distance. The row's address is computed before the loop along the row, once for all loops over it. Where the distance
+between rows is known at run time only, it is added to the last row's address: multiplications would have to be done for each row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes, intervals, symbols
@@ -21,7 +23,43 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.nests import NestCode
     from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 
-__all__ = ["Addresses"]
+__all__ = ["Addresses", "Running", "Sum"]
+
+
+class Sum(str):
+    """The register of ``variable + by``."""
+
+    variable: str
+    by: int
+
+    @classmethod
+    def of(cls, code: Code, variable: str, by: int) -> Sum:
+        total = cls(code.arithmetic("add", variable, str(by)))
+        total.variable, total.by = variable, by
+        return total
+
+
+@dataclass
+class Running:
+    """A loop while it is written, whose ``variable`` goes from ``begin`` on, and the pointers that go with it: by register, where each
+    begins and how many bytes it goes on."""
+
+    variable: str
+    begin: str
+    step: int
+    pointers: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def heads(self, before: str, latch: str) -> Iterator[str]:
+        """Instructions at the head of the loop, which is entered from the block ``before`` and repeated from the ``latch``."""
+        yield f"  {self.variable} = phi i64 [ {self.begin}, %{before} ], [ {self.variable}.next, %{latch} ]"
+        for pointer, (first, _) in self.pointers.items():
+            yield f"  {pointer} = phi ptr [ {first}, %{before} ], [ {pointer}.next, %{latch} ]"
+
+    def ends(self) -> Iterator[str]:
+        """Instructions at the end of an iteration."""
+        yield f"  {self.variable}.next = add nuw nsw i64 {self.variable}, {self.step}"
+        for pointer, (_, distance) in self.pointers.items():
+            yield f"  {pointer}.next = getelementptr i8, ptr {pointer}, i64 {distance}"
 
 
 class Addresses:
@@ -120,18 +158,45 @@ class Addresses:
         row, inside = Index(place.constant, outer), max((levels[atom] for atom in outer), default=0)
         if row == Index() or inside + 1 not in self.slots or buffer.role in ("row", "point"):
             return self._behind(self.pointer_to(buffer), place)
-        registers = {var: self.find(var) for var in row.variables()}
-        key = ("place", buffer, row, frozenset(registers.items()))
-        pointer = self.find(key)
+        pointer = self._running(buffer, row, inside)
         if pointer is None:
-            lines, values = self.code.lines, self.values
-            self.code.lines, self.values = [], [*values[: inside + 1], registers]
-            # For the scope behind the slot alone: what comes after that may be reached by another way.
-            pointer = values[inside + 1][key] = self._behind(self.pointer_to(buffer), row)
-            slot = self.slots[inside + 1]
-            lines[slot] = "\n".join([lines[slot], *self.code.lines])
-            self.code.lines, self.values = lines, values
+            registers = {var: self.find(var) for var in row.variables()}
+            key = ("place", buffer, row, frozenset(registers.items()))
+            pointer = self.find(key)
+            if pointer is None:
+                # For the scope behind the slot alone: what comes after that may be reached by another way.
+                pointer = self.values[inside + 1][key] = self._before(inside + 1, buffer, row, registers)
         return self._behind(str(pointer), Index(0, {a: c for a, c in place.terms.items() if a not in outer}))
+
+    def _before(self, depth: int, buffer: Buffer, row: Index, registers: dict[Any, Any]) -> str:
+        """The address of a row, computed before the scope of that depth."""
+        lines, values = self.code.lines, self.values
+        self.code.lines, self.values = [], [*values[:depth], registers]
+        pointer = self._behind(self.pointer_to(buffer), row)
+        slot = self.slots[depth]
+        lines[slot] = "\n".join([lines[slot], *self.code.lines])
+        self.code.lines, self.values = lines, values
+        return pointer
+
+    def _running(self, buffer: Buffer, row: Index, depth: int) -> str | None:
+        """The address of a row that goes with the loop of that depth; ``None`` if it has no such loop, or goes by a known distance."""
+        loop = self.values[depth].get("loop")
+        going = [atom for atom in row.terms if self._level_of(atom) == depth]
+        if loop is None or len(going) != 1 or isinstance(row.terms[going[0]], int) or depth not in self.slots:
+            return None
+        (var,) = going
+        register = self.find(var)
+        by = register.by if isinstance(register, Sum) else 0
+        if isinstance(var, Part) or (register.variable if isinstance(register, Sum) else register) != loop.variable:
+            return None
+        key = ("running", buffer, row, by)
+        if key not in self.values[depth]:
+            distance, before = row.terms[var], {v: self.find(v) for v in row.variables()}
+            first = Index(row.constant + distance * by, row.terms)
+            pointer = self.values[depth][key] = self.code.temp("row")
+            begin = self._before(depth, buffer, first, {**before, var: loop.begin})
+            loop.pointers[pointer] = begin, self.head.size(distance * loop.step)
+        return str(self.values[depth][key])
 
     def _behind(self, pointer: str, offset: Index) -> str:
         if offset == Index():

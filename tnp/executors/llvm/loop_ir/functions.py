@@ -14,7 +14,7 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import memory, strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
-from tnp.executors.llvm.loop_ir.addresses import Addresses
+from tnp.executors.llvm.loop_ir.addresses import Addresses, Running
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -39,12 +39,10 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.nests import NestCode
     from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 
-__all__ = ["HINTS", "SLOT_BYTES", "Body", "Function", "typical"]
+__all__ = ["HINTS", "Body", "Function", "typical"]
 
 #: elements that one accumulator sums
 CHUNK = 4096
-#: bytes of a number, and of a partial result
-SLOT_BYTES = 16
 
 _ONE_VECTOR = '!"llvm.loop.interleave.count", i32 1'
 #: what LLVM is told of innermost loops
@@ -268,8 +266,9 @@ class Body(Addresses):
     # Loops
 
     @contextmanager
-    def plain_loop(self, begin: str, end: str, hint: str = "") -> Iterator[str]:
-        """A loop of one iteration at least; gives the register of its variable. ``hint`` is for LLVM: a name in :data:`HINTS`."""
+    def plain_loop(self, begin: str, end: str, hint: str = "", step: int = 1) -> Iterator[str]:
+        """A loop of one iteration at least, whose variable ends at ``end``; gives its register. ``hint`` is for LLVM: a name in
+        :data:`HINTS`."""
         code = self.code
         before = code.current if code.current != "entry" else "start"
         head, leave = code.label("loop"), code.label("done")
@@ -279,12 +278,13 @@ class Body(Addresses):
             at = len(code.lines)
             variable = code.temp("i")
             code.line("")
-            self.values.append({})
+            loop = Running(variable, begin, step)
+            self.values.append({"loop": loop})
             yield variable
             self.values.pop()
-        following = code.op(f"add nuw nsw i64 {variable}, 1")
-        code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
-        more = code.op(f"icmp ne i64 {following}, {end}")
+        code.lines[at] = "\n".join(loop.heads(before, code.current))
+        code.lines += loop.ends()
+        more = code.op(f"icmp ne i64 {variable}.next, {end}")
         if not hint and code.current == head:  # it has no loop in it
             is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED and self.is_cheap()
             hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
@@ -532,9 +532,3 @@ class Body(Addresses):
         """Stores the accumulators where the results are."""
         for s in self.reductions():
             self.store(s.buffer, s.at, self.accumulators[s].result())
-
-    def partial(self, key: Any, block: str) -> str:
-        """The address of a block's partial result."""
-        if key not in self.pointers:
-            self.pointers[key] = self.head.pointer(key)
-        return self.code.op(f"getelementptr [{SLOT_BYTES} x i8], ptr {self.pointers[key]}, i64 {block}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tnp.core import dtypes
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import extreme
-from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
-from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function
+from tnp.executors.llvm.loop_ir.accumulators import Accumulator, Partials, accumulator
+from tnp.executors.llvm.loop_ir.functions import Body, Function
 from tnp.executors.llvm.loop_ir.nests import (
     BLOCKS,
     NARROW,
@@ -55,8 +55,8 @@ class MomentsCode(NestCode):
         self.count = self.runs[0][1]
         self.is_whole = len(self.runs) == 1
         #: the memory of what blocks have found
-        self.keys: dict[Reduce, str] = {}
-        self.means = ""
+        self.partials: dict[Reduce, Partials] = {}
+        self.means: Partials
 
     @property
     def has_blocks(self) -> bool:
@@ -66,9 +66,9 @@ class MomentsCode(NestCode):
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
         columns = 1 if self.is_whole else self.runs[-1][1]
-        size = product([columns, (BLOCKS if self.is_whole else ROW_BLOCKS) * SLOT_BYTES])
-        self.keys = {s: self.module.keep(size) for s in (*self.sums, self.rest, self.square)}
-        self.means = self.module.keep(size)
+        places = product([columns, BLOCKS if self.is_whole else ROW_BLOCKS])
+        self.partials = {s: Partials.make(self.module.keep, places) for s in (*self.sums, self.rest, self.square)}
+        self.means = Partials.make(self.module.keep, places)
         yield from self._whole_blocks() if self.is_whole else self._column_blocks()
 
     def centered(self) -> Iterator[Callable[[Function], None]]:
@@ -79,11 +79,16 @@ class MomentsCode(NestCode):
         length = scalars.convert(body.code, body.code.arithmetic("sub", end, begin), dtypes.int64, self.dtype)
         return scalars.emit(body.code, "div", [total, length], self.dtype)
 
+    def _mean_place(self, body: Body, block: str) -> str:
+        """Where a block's mean is."""
+        (place,) = self.means.places(body, block, [scalars.register_type(self.dtype)])
+        return place
+
     def _shifted(self, body: Body, place: str, length: str) -> Any:
         """A block's squares around the center: ``q + (2 e + n d) d``."""
         code, dtype = body.code, self.dtype
-        q, e = (body.accumulators[s].saved(body.partial(self.keys[s], place)) for s in (self.square, self.rest))
-        mean = scalars.load(code, body.partial(self.means, place), dtype, "")
+        q, e = (body.accumulators[s].saved(self.partials[s], place) for s in (self.square, self.rest))
+        mean = scalars.load(code, self._mean_place(body, place), dtype, "")
         center = body.value(self.moments.center)
         n = scalars.convert(code, length, dtypes.int64, dtype)
 
@@ -108,17 +113,17 @@ class MomentsCode(NestCode):
             body.reset()
             body.points(self.runs, begin, end)
             mean = self._mean_of(body, body.accumulators[self.moments.total].get(), begin, end)
-            scalars.store(body.code, mean, body.partial(self.means, block), self.dtype, "")
+            scalars.store(body.code, mean, self._mean_place(body, block), self.dtype, "")
             body.statements = [self.rest, self.square]
             body.reset()
             body.values[-1][self.mean, ()] = mean
             body.points(self.runs, begin, end)
-            for s, key in self.keys.items():
-                body.accumulators[s].save(body.partial(key, block))
+            for s, partials in self.partials.items():
+                body.accumulators[s].save(partials, block)
         yield BlockCall(body.finish(), 3 * self.cost, lambda function: self._blocks(function, count, []))
         ending = Body(self)
         ending.statements = self.sums
-        yield self._sum_blocks(ending, {s: self.keys[s] for s in self.sums})
+        yield self._sum_blocks(ending, {s: self.partials[s] for s in self.sums})
 
     def _shift_whole(self) -> Callable[[Function], None]:
         ((_, count),) = self.runs
@@ -141,7 +146,7 @@ class MomentsCode(NestCode):
         body = Body(self)
         columns = Columns(self.sums, self.runs, TILE)
         around = _Around([self.rest, self.square], self.runs, self.mean)
-        blocks = RowBlocks(columns, self.count, self.keys)
+        blocks = RowBlocks(columns, self.count, self.partials)
         with body.plain_loop("%begin", "%end") as block:
             begin, end = rows_of_block(body, self.count, block)
             with columns.each_tile(body) as tile:
@@ -155,7 +160,7 @@ class MomentsCode(NestCode):
                     assert around.means is not None
                     mean = self._mean_of(body, body.accumulators[self.moments.total].get(i), begin, end)
                     around.means.put(mean, i)
-                    at = body.partial(self.means, body.code.arithmetic("add", place, i))
+                    at = self._mean_place(body, body.code.arithmetic("add", place, i))
                     scalars.store(body.code, mean, at, self.dtype, "")
 
                 columns.over(body, tile, put_mean)
@@ -165,7 +170,7 @@ class MomentsCode(NestCode):
         yield blocks.call(body, product([columns.count, 3 * self.cost]))
         ending = Body(self)
         ending.statements = self.sums
-        yield RowBlocks(Columns(self.sums, self.runs, NARROW), self.count, self.keys).ending(ending)
+        yield RowBlocks(Columns(self.sums, self.runs, NARROW), self.count, self.partials).ending(ending)
 
     def _shift_columns(self) -> Call:
         body = Body(self)
@@ -173,7 +178,7 @@ class MomentsCode(NestCode):
         columns = Columns([self.square], self.runs, NARROW)
         for s in (self.rest, self.square):
             body.accumulators[s] = accumulator(body, s, columns.width)
-        blocks = RowBlocks(columns, self.count, self.keys)
+        blocks = RowBlocks(columns, self.count, self.partials)
 
         def of_block(block: str) -> Callable[[str, str], None]:
             begin, end = rows_of_block(body, self.count, block)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import compressed, ordered, searches, strips
-from tnp.executors.llvm.loop_ir.accumulators import accumulator
+from tnp.executors.llvm.loop_ir.accumulators import Partials, accumulator
+from tnp.executors.llvm.loop_ir.addresses import Sum
 from tnp.executors.llvm.loop_ir.collapsing import collapses
-from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, typical
+from tnp.executors.llvm.loop_ir.functions import Body, Function, typical
 from tnp.executors.llvm.loop_ir.nodes import (
     ORDERED,
     Buffer,
@@ -209,28 +210,28 @@ class NestCode:
             body.keep()
             yield self._alone(body)
             return
-        keys = {s: self.module.scratch(BLOCKS * SLOT_BYTES) for s in body.reductions()}
+        partials = {s: Partials.make(self.module.scratch, BLOCKS) for s in body.reductions()}
         length, _ = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
             begin = body.code.arithmetic("mul", block, length)
             end = extreme(body.code, "smin", body.code.arithmetic("add", begin, length), body.head.size(count))
             body.reset()
             body.points(self.runs, begin, end)
-            for s, key in keys.items():
-                body.accumulators[s].save(body.partial(key, block))
+            for s, of_blocks in partials.items():
+                body.accumulators[s].save(of_blocks, block)
         cost = product([self.cost, *(n for _, n in others)])
         yield BlockCall(body.finish(), cost, lambda function: self._blocks(function, count, others))
-        yield self._sum_blocks(Body(self), keys)
+        yield self._sum_blocks(Body(self), partials)
 
-    def _sum_blocks(self, body: Body, keys: Mapping[Reduce, str]) -> Call:
-        """The function that adds up what blocks of a whole have found, which is in the memory of ``keys``."""
+    def _sum_blocks(self, body: Body, partials: Mapping[Reduce, Partials]) -> Call:
+        """The function that adds up what blocks of a whole have found."""
         (_, count), *others = self.runs
         _, blocks = self._blocks(body.head, count, others)
         body.reset()
         with body.plain_loop("0", blocks, "scalar") as block:
-            for s, key in keys.items():
+            for s, of_blocks in partials.items():
                 a = body.accumulators[s]
-                a.add(a.saved(body.partial(key, block)))
+                a.add(a.saved(of_blocks, block))
         body.keep()
         return self._alone(body)
 
@@ -271,8 +272,8 @@ class NestCode:
         """Blocks of rows in parallel, whose sums a second function adds up."""
         rows = columns.outermost[1]
         most = min(ROW_BLOCKS, rows // ROWS + 1) if isinstance(rows, int) else ROW_BLOCKS
-        size = product([columns.count, most * SLOT_BYTES])
-        blocks = RowBlocks(columns, rows, {s: self.module.scratch(size) for s in columns.reductions})
+        places = product([columns.count, most])
+        blocks = RowBlocks(columns, rows, {s: Partials.make(self.module.scratch, places) for s in columns.reductions})
         body = Body(self)
         with body.plain_loop("%begin", "%end") as block:
             begin, end = rows_of_block(body, rows, block)
@@ -461,11 +462,8 @@ class Columns:
         body.when(code.compare("ne", middle, end), lambda: self._add_rows(body, tile, row, middle, end, 1))
 
     def _add_rows(self, body: Body, tile: str, row: Var, begin: str, end: str, step: int) -> None:
-        code = body.code
-        count = code.arithmetic("udiv", code.arithmetic("sub", end, begin), str(step))
-        with body.plain_loop("0", count) as k:
-            first = code.arithmetic("add", begin, code.arithmetic("mul", k, str(step)))
-            self.add_rows(body, tile, [{row: code.arithmetic("add", first, str(i))} for i in range(step)])
+        with body.plain_loop(begin, end, step=step) as first:
+            self.add_rows(body, tile, [{row: Sum.of(body.code, first, i)} for i in range(step)])
 
     def prepare(self, body: Body, i: str) -> None:
         """Makes what elements of a column depend on."""
@@ -505,13 +503,13 @@ def rows_of_block(body: Body, rows: Any, block: str) -> tuple[str, str]:
 
 
 class RowBlocks:
-    """Blocks of the rows of columns, of which each has sums of its own, in the memory of ``keys``. How long they are depends on the number
-    of rows alone."""
+    """Blocks of the rows of columns, of which each has sums of its own, in ``partials``. How long they are depends on the number of rows
+    alone."""
 
-    def __init__(self, columns: Columns, rows: Any, keys: Mapping[Reduce, str]) -> None:
+    def __init__(self, columns: Columns, rows: Any, partials: Mapping[Reduce, Partials]) -> None:
         self.columns = columns
         self.rows = rows
-        self.keys = keys
+        self.partials = partials
 
     def place(self, body: Body, tile: str, block: str) -> str:
         """The number of the first column of a tile among those of all blocks."""
@@ -522,8 +520,8 @@ class RowBlocks:
 
     def save(self, body: Body, place: str, i: str) -> None:
         """Stores the sums of column ``i`` of a tile at their place."""
-        for s, key in self.keys.items():
-            body.accumulators[s].save(body.partial(key, place), i)
+        for s, partials in self.partials.items():
+            body.accumulators[s].save(partials, place, i)
 
     def call(self, body: Body, cost: Any) -> BlockCall:
         """The call of a function for all blocks, a row of which costs so much."""
@@ -548,6 +546,6 @@ class RowBlocks:
         def add(place: str, i: str) -> None:
             for s in self.columns.reductions:
                 a = body.accumulators[s]
-                a.add(a.saved(body.partial(self.keys[s], place)), i)
+                a.add(a.saved(self.partials[s], place), i)
 
         return self.over_blocks(body, lambda _: add)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.loop_ir import strips
-from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
-from tnp.executors.llvm.loop_ir.functions import CHUNK, SLOT_BYTES, Body, Function
+from tnp.executors.llvm.loop_ir.accumulators import PART_BYTES, PARTS, Accumulator, accumulator
+from tnp.executors.llvm.loop_ir.functions import CHUNK, Body, Function
 from tnp.executors.llvm.loop_ir.nests import (
     NARROW,
     ROW_BLOCKS,
@@ -47,7 +47,7 @@ class SweptCode(NestCode):
             for s in part.statements if isinstance(part, Nest) and adds_rows(part) else ():
                 assert isinstance(s, Reduce)
                 columns = product(v.limit for v in part.loops[1:])
-                self.sums[s] = module.scratch(product([columns, ROW_BLOCKS * SLOT_BYTES]))
+                self.sums[s] = module.scratch(product([columns, ROW_BLOCKS * PARTS * PART_BYTES]))
 
     def calls(self) -> Iterator[Callable[[Function], None]]:
         body, rows = Body(self), self.rows_of
@@ -83,8 +83,8 @@ class SweptCode(NestCode):
         """Where the parts of a block's sums are."""
         code, base = body.code, body.head.pointer(self.sums[s])
         columns = body.head.size(count)
-        first = code.arithmetic("mul", block, "2")
-        offsets = [code.arithmetic("mul", code.arithmetic("add", first, str(k)), columns) for k in range(2)]
+        first = code.arithmetic("mul", block, str(PARTS))
+        offsets = [code.arithmetic("mul", code.arithmetic("add", first, str(k)), columns) for k in range(PARTS)]
         return [code.op(f"getelementptr i64, ptr {base}, i64 {offset}") for offset in offsets]
 
     def _rows_in(self, body: Body, added: dict[Any, Columns], begin: str, end: str) -> None:

@@ -245,8 +245,8 @@ def select(condition: Register, a: Register | float, b: Register | float) -> Reg
     return Register(known.code, text, known.dtype)
 
 
-def intrinsic(name: str, a: Register, *rest: Register | float, tail: str = "") -> Register:
-    """LLVM's ``name`` on values of one dtype; ``tail`` are further operands, with their types."""
+def intrinsic(name: str, a: Register, *rest: Register | float, tail: str = "", flags: str = "") -> Register:
+    """LLVM's ``name`` on values of one dtype; ``tail`` are further operands, with their types, and ``flags`` what it may neglect."""
     type_ = a.type
     function = f"@llvm.{name}.{_SUFFIXES.get(type_, type_)}"
     operands = [a, *(a.lift(x) for x in rest)]
@@ -254,7 +254,7 @@ def intrinsic(name: str, a: Register, *rest: Register | float, tail: str = "") -
     types = ", ".join([type_] * len(operands) + ([more] if more else []))
     a.code.require(function, f"declare {type_} {function}({types})")
     values = ", ".join([f"{type_} {x.text}" for x in operands] + ([tail] if tail else []))
-    return Register(a.code, a.code.op(f"call {type_} {function}({values})"), a.dtype)
+    return Register(a.code, a.code.op(f"call {flags + ' ' if flags else ''}{type_} {function}({values})"), a.dtype)
 
 
 def libm(name: str, *args: Register) -> Register:

@@ -117,6 +117,16 @@ class Accumulator:
         """Accumulates what comes after all before."""
         self.put(self.combine(self.body.code, self.get(i), value), i)
 
+    def add_all(self, values: Sequence[Any], i: str = "0") -> None:
+        """Accumulates some values in their order: of sums and extremes pairs first, which wait for less than a chain."""
+        while len(values) > 1 and strips.may_reorder(self.s):
+            pairs = [self.combine(self.body.code, a, b) for a, b in zip(values[::2], values[1::2])]
+            values = [*pairs, *values[len(values) & ~1 :]]
+        total = self.get(i)
+        for value in values:
+            total = self.combine(self.body.code, total, value)
+        self.put(total, i)
+
     def result(self, i: str = "0") -> Any:
         """What has been accumulated, as the reduction's dtype has it."""
         return scalars.convert(self.body.code, self.get(i), self.dtype, self.s.buffer.dtype)

@@ -45,8 +45,8 @@ __all__ = ["BLOCKS", "BlockCall", "Call", "NestCode", "RowsCode"]
 BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: columns that have accumulators at a time: where memory is gone through row by row, and where threads have columns of their own
 WIDE, NARROW = 2048, 256
-#: rows that are added at a time
-TOGETHER = 4
+#: rows that are added at a time, and the bytes of a row of which several are one vector's, less than
+TOGETHER, SHORT = 4, 64
 #: rows of a block at least, and blocks at most
 ROWS, ROW_BLOCKS = 128, 64
 #: columns at most, each of which has sums in all blocks
@@ -453,7 +453,7 @@ class Columns:
     def _add(self, body: Body, tile: str, row: Var, begin: str, end: str) -> None:
         """Adds rows, some at a time: what has been added is loaded and stored once."""
         code = body.code
-        if not body.is_cheap():
+        if not body.is_cheap() or self._has_vectors_of_rows:
             self._add_rows(body, tile, row, begin, end, 1)
             return
         several = code.arithmetic("and", code.arithmetic("sub", end, begin), str(-TOGETHER))
@@ -461,8 +461,22 @@ class Columns:
         body.when(code.compare("ne", several, "0"), lambda: self._add_rows(body, tile, row, begin, middle, TOGETHER))
         body.when(code.compare("ne", middle, end), lambda: self._add_rows(body, tile, row, middle, end, 1))
 
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether the loop over columns is written out: the accumulators are in registers."""
+        return isinstance(self.count, int) and self.count <= strips.UNROLLED
+
+    @property
+    def _has_vectors_of_rows(self) -> bool:
+        """Whether vectors hold a column's elements in several rows: LLVM puts loads of whole rows in order, if these are short."""
+        memory = {s.buffer for s in self.reductions} | {load.buffer for s in self.reductions for load in s.reads}
+        return self._is_narrow and all(self.count * b.dtype.itemsize < SHORT for b in memory)
+
     def _add_rows(self, body: Body, tile: str, row: Var, begin: str, end: str, step: int) -> None:
-        with body.plain_loop(begin, end, step=step) as first:
+        hint = (
+            "" if not self._is_narrow or not body.is_cheap() else "1 vectors" if self._has_vectors_of_rows else "scalar"
+        )
+        with body.plain_loop(begin, end, hint, step) as first:
             self.add_rows(body, tile, [{row: Sum.of(body.code, first, i)} for i in range(step)])
 
     def prepare(self, body: Body, i: str) -> None:
@@ -476,12 +490,12 @@ class Columns:
             self.prepare(body, i)
             for s in self.reductions:
                 a = body.accumulators[s]
-                total = a.get(i)
+                elements = []
                 for row in rows:
                     body.values.append({**row, **{("known since", var): level for var in row}})
-                    total = a.combine(body.code, total, a.element())
+                    elements.append(a.element())
                     body.values.pop()
-                a.put(total, i)
+                a.add_all(elements, i)
 
         self.over(body, tile, write)
 

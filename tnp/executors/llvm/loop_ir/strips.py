@@ -23,7 +23,7 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of"]
+__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns", "emit_rows", "may_reorder", "may_repeat", "parts_of"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -56,7 +56,7 @@ def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
     """How a loop over ``var`` is cut that has some ``typical`` number of iterations; ``None`` if it is run in order."""
     statements = body.statements
     reductions = [s for s in statements if isinstance(s, Reduce)]
-    if not all(_may_reorder(s) for s in reductions):
+    if not all(may_reorder(s) for s in reductions):
         return None
     vector = vector_length(statements)
     vectors = 1
@@ -78,7 +78,8 @@ def _is_apart(body: Body, load: Load, var: Var) -> bool:
     return not goes_evenly or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
 
 
-def _may_reorder(s: Reduce) -> bool:
+def may_reorder(s: Reduce) -> bool:
+    """Whether values may be combined in another order than they come in."""
     return s.op in IDEMPOTENT or (s.op == "sum" and s.buffer.dtype.kind in "fiu")
 
 
@@ -170,7 +171,7 @@ def emit_rows(body: Body, var: Var, begin: str, end: str, write: Write) -> None:
     """An innermost loop over reductions of several rows, whose sums are independent: LLVM is not to interleave vectors of each."""
     strip = _Strip(vector_length(body.statements), 1)
     masks = any(s.op not in IDEMPOTENT for s in body.reductions())
-    overlaps = all(map(_may_reorder, body.reductions()))
+    overlaps = all(map(may_reorder, body.reductions()))
     _emit(body, var, begin, body.code.arithmetic("sub", end, begin), strip, write, overlaps=overlaps, masks=masks)
 
 

@@ -69,10 +69,13 @@ def _calls(self, nest):
 
 def _init(self, body, statement, count=1, slots=None):
     _original_init(self, body, statement, count, slots)
-    self.count = count if slots is None else None  # of a part of others, how many follow is not known
+    counts = body.__dict__.setdefault("counts_of_slots", {})
+    if slots is None:  # of a part of others, how many follow is not known
+        counts.update(dict.fromkeys(self.slots, count))
 
 
 def _place(self, slot, type_, i):
-    if self.count is not None:
-        _compare(self.body.code, i, 0, self.count - 1)
+    count = self.body.counts_of_slots.get(slot)
+    if count is not None:
+        _compare(self.body.code, i, 0, count - 1)
     return self.body.code.op(f"getelementptr {type_}, ptr {slot}, i64 {i}")

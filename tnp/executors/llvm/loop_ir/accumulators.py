@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,15 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.index import Index
-from tnp.executors.llvm.loop_ir import strips
 from tnp.executors.llvm.loop_ir.nodes import Apply, Expression, Reduce
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["POSITIONS_OF", "Accumulator", "Partials", "accumulator"]
+__all__ = ["IDEMPOTENT", "POSITIONS_OF", "Accumulator", "Partials", "accumulator", "may_reorder", "spread"]
+
+#: what the same element may be accumulated in twice
+IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
 
 #: parts of a value at most, and the bytes of one at most
 PARTS, PART_BYTES = 2, 8
@@ -106,12 +109,12 @@ class Accumulator:
             return scalars.square_to_add(code, self.body.value(root), self.dtype)
         return scalars.convert(code, self.body.value(x), x.dtype, self.dtype)
 
-    def add_element(self, i: str = "0", counts: str | None = None) -> None:
-        """Accumulates the value at this point; if it does not ``count``, it has been before."""
+    def add_element(self, counts: str | None = None) -> None:
+        """Accumulates the value at this point in the loop's lane; if it does not ``count``, it has been before."""
         value = self.element()
-        if counts is not None and self.s.op not in strips.IDEMPOTENT:
+        if counts is not None and self.s.op not in IDEMPOTENT:
             value = scalars.emit(self.body.code, "where", [counts, value, self.identity], self.dtype)
-        self.add(value, i)
+        self.add(value, self.body.lane)
 
     def add(self, value: Any, i: str = "0") -> None:
         """Accumulates what comes after all before."""
@@ -119,7 +122,7 @@ class Accumulator:
 
     def add_all(self, values: Sequence[Any], i: str = "0") -> None:
         """Accumulates some values in their order: of sums and extremes pairs first, which wait for less than a chain."""
-        while len(values) > 1 and strips.may_reorder(self.s):
+        while len(values) > 1 and may_reorder(self.s):
             pairs = [self.combine(self.body.code, a, b) for a, b in zip(values[::2], values[1::2])]
             values = [*pairs, *values[len(values) & ~1 :]]
         total = self.get(i)
@@ -172,6 +175,32 @@ class _ArgAccumulator(Accumulator):
 def accumulator(body: Body, s: Reduce, count: int = 1, slots: Sequence[str] | None = None) -> Accumulator:
     """``count`` accumulators of a reduction, on the stack or where ``slots`` say, a row for each part of a value."""
     return (_ArgAccumulator if s.op in POSITIONS_OF else Accumulator)(body, s, count, slots)
+
+
+def may_reorder(s: Reduce) -> bool:
+    """Whether values may be combined in another order than they come in."""
+    return s.op in IDEMPOTENT or (s.op == "sum" and s.buffer.dtype.kind in "fiu")
+
+
+@contextmanager
+def spread(body: Body, accumulators: Sequence[Accumulator], lanes: int, hint: str) -> Iterator[None]:
+    """Gives some accumulators so many lanes, of which LLVM makes vectors, and adds these up at the end."""
+    own = [accumulator(body, a.s, lanes) for a in accumulators]
+    with body.plain_loop("0", str(lanes), hint) as lane:
+        for a in own:
+            a.reset(lane)
+
+    def exchange() -> None:
+        for a, b in zip(accumulators, own):
+            a.slots, b.slots = b.slots, a.slots
+            a.in_memory, b.in_memory = b.in_memory, a.in_memory
+
+    exchange()
+    yield
+    exchange()
+    with body.plain_loop("0", str(lanes), hint) as lane:
+        for a, b in zip(accumulators, own):
+            a.add(b.get(lane))
 
 
 def _squared(x: Expression) -> Expression | None:

@@ -247,6 +247,8 @@ class Body(Addresses):
         #: the buffers, numbered as they are used
         self.memories: dict[Buffer, int] = {}
         self.accumulators: dict[Reduce, Accumulator] = {}
+        #: which of an accumulator's lanes takes an element
+        self.lane = "0"
         #: those of the nest being written
         self.statements: Sequence[Statement] = nest.statements
         self.rows: tuple[str, str] | None = None
@@ -516,7 +518,7 @@ class Body(Addresses):
                 self.store(s.buffer, s.at, self.value(s.value))
             else:
                 assert isinstance(s, Reduce)
-                self.accumulators[s].add_element(counts=counts)
+                self.accumulators[s].add_element(counts)
 
     def reset(self) -> None:
         """Sets the accumulators to what is neutral."""

@@ -16,6 +16,7 @@ from tnp.executors.llvm import target
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Part, Var
 from tnp.executors.llvm.loop_ir import prefetch
+from tnp.executors.llvm.loop_ir.accumulators import IDEMPOTENT, Accumulator, may_reorder, spread
 from tnp.executors.llvm.loop_ir.dependence import At
 from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
 from tnp.runtime import engine
@@ -23,12 +24,10 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["IDEMPOTENT", "UNROLLED", "emit", "emit_columns", "emit_rows", "may_reorder", "may_repeat", "parts_of"]
+__all__ = ["UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
-#: what the same element may be accumulated in twice
-IDEMPOTENT = frozenset(("amax", "amin", "any", "all"))
 #: iterations of the loop that takes several vectors at a time, at least
 TIMES = 8
 #: iterations of a part of a loop, at most, and what the time of one comes to where fewer vectors are taken at a time
@@ -78,11 +77,6 @@ def _is_apart(body: Body, load: Load, var: Var) -> bool:
     return not goes_evenly or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
 
 
-def may_reorder(s: Reduce) -> bool:
-    """Whether values may be combined in another order than they come in."""
-    return s.op in IDEMPOTENT or (s.op == "sum" and s.buffer.dtype.kind in "fiu")
-
-
 def may_repeat(statements: Sequence[Statement]) -> bool:
     """Whether iterations may be run twice, if reductions take the neutral element then: what they write is not what they read before."""
     written: dict[Buffer, At] = {}
@@ -124,13 +118,14 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
                     first = extreme(code, "smin", code.arithmetic("mul", k, str(length)), str(int(count) - length))
                     emit(body, var, first, code.arithmetic("add", first, str(length)), typical, write, str(length))
                 return
-    masks = any(isinstance(s, Reduce) and s.op not in IDEMPOTENT for s in statements)
     overlaps = may_repeat(statements)
     is_short = strip.vectors == 1 or typical < TIMES * strip.vectors * strip.vector
-    if overlaps and is_short and not body.ahead and not any(isinstance(s, Reduce) for s in statements):
+    if overlaps and body.reductions():
+        _emit_lanes(body, var, begin, count, strip, [body.accumulators[s] for s in body.reductions()], write)
+    elif overlaps and is_short and not body.ahead:
         _emit_in_parts(body, var, begin, count, typical, strip.vector, write)
     else:
-        _emit(body, var, begin, count, strip, write, overlaps=overlaps, masks=masks)
+        _emit(body, var, begin, count, strip, lambda: write(None), overlaps=overlaps)
 
 
 def _emit_in_parts(body: Body, var: Var, begin: str, count: str, typical: int, vector: int, write: Write) -> None:
@@ -161,18 +156,64 @@ def _emit_in_parts(body: Body, var: Var, begin: str, count: str, typical: int, v
     from_(list(dict.fromkeys((best * vector, vector))))
 
 
+def _emit_lanes(
+    body: Body, var: Var, begin: str, count: str, strip: _Strip, accumulators: Sequence[Accumulator], write: Write
+) -> None:  # fmt: skip
+    """A loop of reductions, whose accumulators have a lane for each element of some vectors. Lanes are added up once, behind the loop."""
+    code, vector, lanes = body.code, str(strip.vector), strip.vector * strip.vectors
+    whole = code.arithmetic("and", count, str(-lanes))
+    masks = any(a.s.op not in IDEMPOTENT for a in accumulators)
+
+    def fill(first: str, length: str, hint: str, since: str = "0") -> None:
+        with body.counted(var, code.arithmetic("add", begin, first), length, hint) as body.lane:
+            counts = None
+            if since != "0" and masks:  # 32 bits, of which LLVM makes a vector that counts
+                lane, least = (code.op(f"trunc i64 {x} to i32") for x in (body.lane, since))
+                counts = code.op(f"icmp uge i32 {lane}, {least}")
+            write(counts)
+        body.lane = "0"
+
+    def in_vectors() -> None:
+        with body.plain_loop("0", code.arithmetic("udiv", whole, str(lanes))) as k:
+            fill(code.arithmetic("mul", k, str(lanes)), str(lanes), f"{strip.vectors} vectors")
+
+    def single_vector(place: str) -> None:
+        first = extreme(code, "smin", place, code.arithmetic("sub", count, vector))
+        fill(first, vector, "1 vectors", code.arithmetic("sub", place, first))
+
+    def single_vectors() -> None:
+        if strip.vectors == 1:
+            single_vector(whole)
+            return
+        up = code.arithmetic("add", code.arithmetic("sub", count, whole), str(strip.vector - 1))
+        with body.plain_loop("0", code.arithmetic("udiv", up, vector)) as k:
+            single_vector(code.arithmetic("add", whole, code.arithmetic("mul", k, vector)))
+
+    def elements() -> None:
+        with body.counted(var, begin, count, "scalar"):
+            write(None)
+
+    def rest() -> None:
+        body.when(code.compare("uge", count, vector), single_vectors, elements)
+
+    with spread(body, accumulators, lanes, f"{strip.vectors} vectors"):
+        body.when(code.compare("uge", count, str(lanes)), in_vectors)
+        body.when(code.compare("ne", whole, count), rest)
+
+
 def _most_in_order(body: Body, strip: _Strip) -> int:
     """The most iterations of a loop that is left as it is. A longer one runs in vectors, which pays even if some elements are computed
     twice."""
     return UNROLLED if body.is_cheap() else strip.vector
 
 
-def emit_rows(body: Body, var: Var, begin: str, end: str, write: Write) -> None:
+def emit_rows(body: Body, var: Var, begin: str, end: str, accumulators: Sequence[Accumulator], write: Write) -> None:
     """An innermost loop over reductions of several rows, whose sums are independent: LLVM is not to interleave vectors of each."""
-    strip = _Strip(vector_length(body.statements), 1)
-    masks = any(s.op not in IDEMPOTENT for s in body.reductions())
-    overlaps = all(map(may_reorder, body.reductions()))
-    _emit(body, var, begin, body.code.arithmetic("sub", end, begin), strip, write, overlaps=overlaps, masks=masks)
+    strip, count = _Strip(vector_length(body.statements), 1), body.code.arithmetic("sub", end, begin)
+    if all(may_reorder(a.s) for a in accumulators):
+        _emit_lanes(body, var, begin, count, strip, accumulators, write)
+    else:
+        _emit(body, var, begin, count, strip, lambda: write(None), overlaps=False)
 
 
 def parts_of(statements: Sequence[Statement], count: int) -> tuple[int, int]:
@@ -205,29 +246,24 @@ def emit_columns(
     ``begin`` on."""
     code, strip = body.code, _Strip(vector_length(statements), target.COLUMN_VECTORS)
 
-    def numbered(_: str | None) -> None:
+    def numbered() -> None:
         write(code.arithmetic("sub", str(body.find(var)), begin))
 
     if count.isdigit() and int(count) <= UNROLLED:
         with body.loop(var, begin, count):
-            numbered(None)
+            numbered()
         return
-    _emit(body, var, begin, count, strip, numbered, overlaps=False, masks=False)
+    _emit(body, var, begin, count, strip, numbered, overlaps=False)
 
 
 def _emit(
-    body: Body, var: Var, begin: str, count: str, strip: _Strip, write: Write, *, overlaps: bool, masks: bool
+    body: Body, var: Var, begin: str, count: str, strip: _Strip, write: Callable[[], None], *, overlaps: bool
 ) -> None:  # fmt: skip
     code = body.code
 
-    def loop(first: str, count: str, hint: str, since: str = "0") -> None:
-        with body.counted(var, first, count, hint) as i:
-            counts = None
-            if since != "0":  # 32 bits, of which LLVM makes a vector that counts
-                counts = code.op(
-                    f"icmp uge i32 {code.op(f'trunc i64 {i} to i32')}, {code.op(f'trunc i64 {since} to i32')}"
-                )
-            write(counts)
+    def loop(first: str, count: str, hint: str) -> None:
+        with body.counted(var, first, count, hint):
+            write()
 
     def in_parts() -> None:
         length = str(prefetch.elements(body.ahead))
@@ -240,9 +276,9 @@ def _emit(
             loop(first, length, f"{strip.vectors} vectors")
 
     def in_vectors() -> None:
-        _emit_vectors(body, begin, count, strip, loop, overlaps=overlaps, masks=masks)
+        _emit_vectors(body, begin, count, strip, loop, overlaps=overlaps)
 
-    if body.ahead and overlaps and not masks:
+    if body.ahead and overlaps:
         body.when(code.compare("uge", count, str(prefetch.elements(body.ahead))), in_parts, in_vectors)
     else:
         in_vectors()
@@ -255,7 +291,7 @@ def _may_be_masked(statements: Sequence[Statement]) -> bool:
 
 
 def _emit_vectors(
-    body: Body, begin: str, count: str, strip: _Strip, loop: Callable[..., None], *, overlaps: bool, masks: bool
+    body: Body, begin: str, count: str, strip: _Strip, loop: Callable[[str, str, str], None], *, overlaps: bool
 ) -> None:  # fmt: skip
     code = body.code
     step = strip.vector * strip.vectors
@@ -274,8 +310,7 @@ def _emit_vectors(
     is_short = code.compare("ult", count, str(step)) if overlaps else "true"
     first = code.choose(is_short, middle, code.arithmetic("sub", end, filled))
     length = code.choose(is_short, code.arithmetic("and", rest, str(-strip.vector)), filled)
-    since = code.arithmetic("sub", middle, first) if masks and is_short != "true" else "0"
-    body.when(code.compare("uge", length, str(strip.vector)), lambda: loop(first, length, "1 vectors", since))
+    body.when(code.compare("uge", length, str(strip.vector)), lambda: loop(first, length, "1 vectors"))
     last = code.arithmetic("add", first, length)
     left = code.arithmetic("sub", end, last)
     body.when(code.compare("ne", left, "0"), lambda: loop(last, left, tail))

@@ -135,12 +135,15 @@ class SweptCode(NestCode):
                 body.values.pop()
 
         def add(counts: str | None, kept: Sequence[dict[Reduce, Accumulator]]) -> None:
-            each_row(lambda _, a: a.add_element(counts=counts), kept)
+            each_row(lambda _, a: a.add_element(counts), kept)
+
+        def of(kept: Sequence[dict[Reduce, Accumulator]]) -> list[Accumulator]:
+            return [a for own in kept for a in own.values()]
 
         each_row(lambda _, a: a.reset(), sums)
         end = body.head.size(count)
         if isinstance(count, int) and count <= CHUNK:
-            strips.emit_rows(body, var, "0", end, lambda counts: add(counts, sums))
+            strips.emit_rows(body, var, "0", end, of(sums), lambda counts: add(counts, sums))
         else:
             parts = [{s: accumulator(body, s) for s in body.reductions()} for _ in at]
             blocks = body.code.arithmetic("udiv", body.code.arithmetic("add", end, str(CHUNK - 1)), str(CHUNK))
@@ -148,7 +151,7 @@ class SweptCode(NestCode):
                 begin = body.code.arithmetic("mul", block, str(CHUNK))
                 last = extreme(body.code, "smin", body.code.arithmetic("add", begin, str(CHUNK)), end)
                 each_row(lambda _, a: a.reset(), parts)
-                strips.emit_rows(body, var, begin, last, lambda counts: add(counts, parts))
+                strips.emit_rows(body, var, begin, last, of(parts), lambda counts: add(counts, parts))
                 for own, total in zip(parts, sums):
                     for s, a in own.items():
                         total[s].add(a.get())

@@ -121,8 +121,8 @@ class Accumulator:
         self.put(self.combine(self.body.code, self.get(i), value), i)
 
     def add_all(self, values: Sequence[Any], i: str = "0") -> None:
-        """Accumulates some values in their order: of sums and extremes pairs first, which wait for less than a chain."""
-        while len(values) > 1 and may_reorder(self.s):
+        """Accumulates some values in their order: of extremes pairs first, which wait for less than a chain."""
+        while len(values) > 1 and self.s.op in IDEMPOTENT:
             pairs = [self.combine(self.body.code, a, b) for a, b in zip(values[::2], values[1::2])]
             values = [*pairs, *values[len(values) & ~1 :]]
         total = self.get(i)

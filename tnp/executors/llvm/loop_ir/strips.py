@@ -4,6 +4,9 @@ Of a loop whose number of iterations it does not know, LLVM writes three: some v
 last takes as long as a vector for each element. Here the first loop has a number of iterations that its vectors fill. The *rest* is a
 loop of single vectors, which begins so early that the last of them ends with the loop. What it computes twice must not matter: a
 store repeats what it stored, a reduction takes the neutral element instead. Only loops shorter than that have single elements.
+
+A reduction that LLVM vectorises ends with an addition of its vector's elements, which takes longer than a short row: here both loops
+accumulate in *lanes*, of which LLVM makes vectors in registers, and which are added up once.
 """
 
 from __future__ import annotations

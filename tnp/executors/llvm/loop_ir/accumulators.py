@@ -187,8 +187,10 @@ def spread(body: Body, accumulators: Sequence[Accumulator], lanes: int, hint: st
     """Gives some accumulators so many lanes, of which LLVM makes vectors, and adds these up at the end."""
     own = [accumulator(body, a.s, lanes) for a in accumulators]
     with body.plain_loop("0", str(lanes), hint) as lane:
-        for a in own:
-            a.reset(lane)
+        for b in own:
+            b.reset(lane)
+    for a, b in zip(accumulators, own):
+        b.put(a.get())  # the first lane goes on from there
 
     def exchange() -> None:
         for a, b in zip(accumulators, own):
@@ -198,6 +200,8 @@ def spread(body: Body, accumulators: Sequence[Accumulator], lanes: int, hint: st
     exchange()
     yield
     exchange()
+    for a in accumulators:  # -0.0 + x is x: LLVM leaves that addition out, which the next instruction would wait for
+        a.put(scalars.constant(-0.0, a.dtype) if a.s.op == "sum" and a.dtype.kind == "f" else a.identity)
     with body.plain_loop("0", str(lanes), hint) as lane:
         for a, b in zip(accumulators, own):
             a.add(b.get(lane))

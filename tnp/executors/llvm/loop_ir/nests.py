@@ -473,9 +473,9 @@ class Columns:
         return self._is_narrow and all(self.count * b.dtype.itemsize < SHORT for b in memory)
 
     def _add_rows(self, body: Body, tile: str, row: Var, begin: str, end: str, step: int) -> None:
-        hint = (
-            "" if not self._is_narrow or not body.is_cheap() else "1 vectors" if self._has_vectors_of_rows else "scalar"
-        )
+        hint = ""
+        if self._is_narrow and body.is_cheap():
+            hint = "1 vectors" if self._has_vectors_of_rows else "scalar"
         with body.plain_loop(begin, end, hint, step) as first:
             self.add_rows(body, tile, [{row: Sum.of(body.code, first, i)} for i in range(step)])
 

@@ -43,6 +43,8 @@ def vector_length(statements: Sequence[Statement]) -> int:
     """Elements of a vector: the widest type in memory says how many are in one."""
     memory = {s.buffer for s in statements} | {load.buffer for s in statements for load in s.reads}
     widest = max(b.dtype.itemsize // (2 if b.dtype.kind == "c" else 1) for b in memory)
+    if any(isinstance(s, Reduce) and s.buffer.dtype.kind == "f" for s in statements):
+        widest = max(widest, 4)  # half precision is accumulated in single
     return int(engine.target().vector_bits // (8 * widest))
 
 

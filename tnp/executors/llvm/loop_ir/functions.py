@@ -49,6 +49,14 @@ _ONE_VECTOR = '!"llvm.loop.interleave.count", i32 1'
 HINTS = {
     **{f"{n} vectors": [f'!"llvm.loop.interleave.count", i32 {n}'] for n in (2, 4, 8)},
     "1 vectors": [_ONE_VECTOR],
+    **{
+        f"{n} vectors of {length}": [
+            f'!"llvm.loop.interleave.count", i32 {n}',
+            f'!"llvm.loop.vectorize.width", i32 {length}',
+        ]
+        for n in (1, 2, 4, 8)
+        for length in (2, 4, 8, 16, 32, 64)
+    },
     "masked": [_ONE_VECTOR, '!"llvm.loop.vectorize.predicate.enable", i1 true'],
     "scalar": ['!"llvm.loop.vectorize.enable", i1 false'],
     "unrolled": ['!"llvm.loop.unroll.full"'],

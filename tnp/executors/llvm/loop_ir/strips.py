@@ -75,11 +75,16 @@ def _strip_of(body: Body, var: Var, typical: int) -> _Strip | None:
 
 
 def _is_apart(body: Body, load: Load, var: Var) -> bool:
-    """Whether the elements of a vector are no neighbours in memory, so that each takes instructions and registers."""
+    """Whether the elements of a vector take instructions and registers each."""
+    return load.dtype.kind == "c" or _has_gaps(body, load, var)
+
+
+def _has_gaps(body: Body, load: Load, var: Var) -> bool:
+    """Whether the elements of a vector are no neighbours in memory."""
     offset = body.nest.offset(load.buffer, load.at)
     step = offset.terms.get(var, 0)
     goes_evenly = all(isinstance(a, Var) or (isinstance(a, Part) and var not in a.of.variables()) for a in offset.terms)
-    return not goes_evenly or load.dtype.kind == "c" or not (step == 0 or step == load.dtype.itemsize)
+    return not goes_evenly or not (step == 0 or step == load.dtype.itemsize)
 
 
 def may_repeat(statements: Sequence[Statement]) -> bool:
@@ -125,8 +130,12 @@ def emit(body: Body, var: Var, begin: str, end: str, typical: int, write: Write,
                 return
     overlaps = may_repeat(statements)
     is_short = strip.vectors == 1 or typical < TIMES * strip.vectors * strip.vector
-    if overlaps and body.reductions():
-        _emit_lanes(body, var, begin, count, strip, [body.accumulators[s] for s in body.reductions()], write)
+    if body.reductions():
+        if overlaps and _have_lanes(body, var):
+            _emit_lanes(body, var, begin, count, strip, [body.accumulators[s] for s in body.reductions()], write)
+        else:
+            overlaps = overlaps and all(s.op in IDEMPOTENT for s in body.reductions())
+            _emit(body, var, begin, count, strip, lambda: write(None), overlaps=overlaps)
     elif overlaps and is_short and not body.ahead:
         _emit_in_parts(body, var, begin, count, typical, strip.vector, write)
     else:
@@ -161,6 +170,13 @@ def _emit_in_parts(body: Body, var: Var, begin: str, count: str, typical: int, v
     from_(list(dict.fromkeys((best * vector, vector))))
 
 
+def _have_lanes(body: Body, var: Var) -> bool:
+    """Whether LLVM makes vectors of lanes that fill them. It reads elements with gaps in between only if others follow, and keeps bools in
+    masks, which are no memory."""
+    has_gaps = any(_has_gaps(body, load, var) for s in body.statements for load in s.reads)
+    return not has_gaps and not all(s.buffer.dtype.kind == "b" for s in body.reductions())
+
+
 def _emit_lanes(
     body: Body, var: Var, begin: str, count: str, strip: _Strip, accumulators: Sequence[Accumulator], write: Write
 ) -> None:  # fmt: skip
@@ -180,11 +196,11 @@ def _emit_lanes(
 
     def in_vectors() -> None:
         with body.plain_loop("0", code.arithmetic("udiv", whole, str(lanes))) as k:
-            fill(code.arithmetic("mul", k, str(lanes)), str(lanes), f"{strip.vectors} vectors")
+            fill(code.arithmetic("mul", k, str(lanes)), str(lanes), f"{strip.vectors} vectors of {strip.vector}")
 
     def single_vector(place: str) -> None:
         first = extreme(code, "smin", place, code.arithmetic("sub", count, vector))
-        fill(first, vector, "1 vectors", code.arithmetic("sub", place, first))
+        fill(first, vector, f"1 vectors of {strip.vector}", code.arithmetic("sub", place, first))
 
     def single_vectors() -> None:
         if strip.vectors == 1:
@@ -201,7 +217,7 @@ def _emit_lanes(
     def rest() -> None:
         body.when(code.compare("uge", count, vector), single_vectors, elements)
 
-    with spread(body, accumulators, lanes, f"{strip.vectors} vectors"):
+    with spread(body, accumulators, lanes, f"{strip.vectors} vectors of {strip.vector}"):
         body.when(code.compare("uge", count, str(lanes)), in_vectors)
         body.when(code.compare("ne", whole, count), rest)
 

@@ -6,6 +6,7 @@ import pytest
 import tnp
 from tnp.executors import llvm
 from tnp.executors.llvm.loop_ir import strips
+from tnp.testing import assert_same
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
@@ -115,3 +116,38 @@ def test_parts_cover_a_loop(monkeypatch, vector, repeats):
         if twice and repeats and limit > vector:
             assert length % vector == 0
             assert twice < max(2 * vector, limit / 4), "little is computed twice"
+
+
+def over_rows(x):
+    return x.sum(axis=1), x.max(axis=1), (x > 0).any(axis=1), (x * x).sum(), x.sum(axis=0), x.min(axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float16", "float32", "float64"])
+def test_reductions_of_rows_of_every_length(dtype):
+    """Each length fills some lanes of the accumulators; those that are left over count once."""
+    of_any_size = tnp.jit(over_rows, dynamic=True)
+    for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 129, 257):
+        x = np.random.default_rng(n).integers(-3, 4, (9, n)).astype(dtype)  # sums are exact in any order
+        for jitted in (of_any_size, tnp.jit(over_rows)):
+            assert_same(jitted(x), over_rows(x))
+
+
+def test_not_a_number_in_every_lane():
+    of_any_size = tnp.jit(over_rows, dynamic=True)
+    for n in (5, 37, 150):
+        for i in range(n):
+            x = np.ones((2, n), "float32")
+            x[1, i] = np.nan
+            assert_same(of_any_size(x), over_rows(x))
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4, 6])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "int32", "float32", "float64"])
+def test_few_rows_backwards(columns, dtype):
+    """LLVM ended the process: of the vectors of 23 rows of 2 int32, or 4 float32, it estimated the cost in two ways."""
+
+    def f(x):
+        return x[::-1].sum(axis=1), x[::-1].max(axis=1), x[::-1].sum(axis=0), (x[::-1] * x).sum(axis=1)
+
+    x = (np.arange(23 * columns) % 7).reshape(23, columns).astype(dtype)
+    assert_same(tnp.jit(f)(x), f(x))

@@ -298,9 +298,18 @@ class Body(Addresses):
         if not hint and code.current == head:  # it has no loop in it
             is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED and self.is_cheap()
             hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
+        if self._goes_back() and (not hint or hint.endswith("vectors")):
+            hint = f"{hint or '1 vectors'} of {strips.vector_length(self.statements)}"
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
+
+    def _goes_back(self) -> bool:
+        """Whether an access goes through memory from its end on. LLVM 22 estimates what vectors of these cost in two ways, and aborts if they
+        differ (``x[::-1].sum(axis=1)`` of few elements), unless it is told how long vectors are."""
+        accesses = [(x.buffer, x.at) for s in self.statements for x in (s, *s.reads)]
+        steps = [step for access in accesses for step in self.nest.offset(*access).terms.values()]
+        return any(isinstance(step, int) and step < 0 for step in steps)
 
     def is_cheap(self) -> bool:
         """Whether the statements are so short that writing them out some times saves more than it costs."""

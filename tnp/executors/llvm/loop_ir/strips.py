@@ -27,7 +27,7 @@ from tnp.runtime import engine
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of"]
+__all__ = ["UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of", "vector_length"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]

@@ -268,8 +268,8 @@ class Iterations:
 
 
 def calls_by_library(first: int, stop: Any, most_written_out: int) -> Iterations:
-    """``range(first, stop)`` for a loop in which a library calls a user's function. At most ``most_written_out`` calls are unrolled,
-    since the function may be long."""
+    """A loop over ``range(first, stop)`` in which a library calls a user's function. It unrolls at most ``most_written_out`` calls, as the
+    function may be long."""
     made = Iterations(first, stop, 1, lambda i: i)
     made.most_written_out = most_written_out
     return made

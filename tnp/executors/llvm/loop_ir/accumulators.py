@@ -43,9 +43,10 @@ class Partials:
 
     def places(self, body: Body, block: str, types: Sequence[str]) -> list[str]:
         """The addresses of the parts of a block's partial result."""
-        code, base = body.code, body.pointer_to(self.key)
-        skip = body.head.size(self.blocks * PART_BYTES) if len(types) > 1 else "0"
-        arrays = [base, code.op(f"getelementptr i8, ptr {base}, i64 {skip}") if len(types) > 1 else ""]
+        code = body.code
+        arrays = [body.pointer_to(self.key)]
+        if len(types) > 1:
+            arrays.append(code.op(f"getelementptr i8, ptr {arrays[0]}, i64 {body.head.size(self.blocks * PART_BYTES)}"))
         return [code.op(f"getelementptr {t}, ptr {array}, i64 {block}") for t, array in zip(types, arrays)]
 
 
@@ -184,7 +185,7 @@ def may_reorder(s: Reduce) -> bool:
 
 @contextmanager
 def spread(body: Body, accumulators: Sequence[Accumulator], lanes: int, hint: str) -> Iterator[None]:
-    """Gives some accumulators so many lanes, of which LLVM makes vectors, and adds these up at the end."""
+    """Replaces each accumulator by ``lanes`` accumulators, which LLVM keeps in vectors, and reduces these to one at the end."""
     own = [accumulator(body, a.s, lanes) for a in accumulators]
     with body.plain_loop("0", str(lanes), hint) as lane:
         for b in own:
@@ -200,7 +201,7 @@ def spread(body: Body, accumulators: Sequence[Accumulator], lanes: int, hint: st
     exchange()
     yield
     exchange()
-    for a in accumulators:  # -0.0 + x is x: LLVM leaves that addition out, which the next instruction would wait for
+    for a in accumulators:  # -0.0 + x is x: LLVM drops that addition, which would lengthen the chain of dependent ones
         a.put(scalars.constant(-0.0, a.dtype) if a.s.op == "sum" and a.dtype.kind == "f" else a.identity)
     with body.plain_loop("0", str(lanes), hint) as lane:
         for a, b in zip(accumulators, own):

@@ -1,8 +1,8 @@
 """Addresses: the registers of indices, and how few of them the loads of neighbours need.
 
 The address of an element is the address of its *place* plus a constant, which processors add for free. The address of a place is its
-row's address plus a distance. The row's address is computed before the loop along the row, once for all loops over it. Where the distance
-between rows is known at run time only, it is added to the last row's address: multiplications would have to be done for each row.
+row's address plus a distance. The row's address is computed before the loop along the row, once for all loops over it. Where the stride of
+rows is known at run time only, that address is an induction variable of the loop over rows, so no row needs a multiplication.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.nests import NestCode
     from tnp.executors.llvm.loop_ir.skewed import SkewedCode
 
-__all__ = ["Addresses", "Running", "Sum"]
+__all__ = ["Addresses", "OpenLoop", "Sum"]
 
 
 class Sum(str):
@@ -40,9 +40,9 @@ class Sum(str):
 
 
 @dataclass
-class Running:
-    """A loop while it is written, whose ``variable`` goes from ``begin`` on, and the pointers that go with it: by register, where each
-    begins and how many bytes it goes on."""
+class OpenLoop:
+    """A loop that is being written, and its induction variables: ``variable``, which starts at ``begin``, and ``pointers``, each with its
+    first value and its step in bytes."""
 
     variable: str
     begin: str
@@ -158,7 +158,7 @@ class Addresses:
         row, inside = Index(place.constant, outer), max((levels[atom] for atom in outer), default=0)
         if row == Index() or inside + 1 not in self.slots or buffer.role in ("row", "point"):
             return self._behind(self.pointer_to(buffer), place)
-        pointer = self._running(buffer, row, inside)
+        pointer = self._induction_pointer(buffer, row, inside)
         if pointer is None:
             registers = {var: self.find(var) for var in row.variables()}
             key = ("place", buffer, row, frozenset(registers.items()))
@@ -178,8 +178,9 @@ class Addresses:
         self.code.lines, self.values = lines, values
         return pointer
 
-    def _running(self, buffer: Buffer, row: Index, depth: int) -> str | None:
-        """The address of a row that goes with the loop of that depth; ``None`` if it has no such loop, or goes by a known distance."""
+    def _induction_pointer(self, buffer: Buffer, row: Index, depth: int) -> str | None:
+        """The address of a row as an induction variable of the loop at ``depth``; ``None`` if the row does not depend on its variable, or by a
+        constant stride."""
         loop = self.values[depth].get("loop")
         going = [atom for atom in row.terms if self._level_of(atom) == depth]
         if loop is None or len(going) != 1 or isinstance(row.terms[going[0]], int) or depth not in self.slots:
@@ -189,7 +190,7 @@ class Addresses:
         by = register.by if isinstance(register, Sum) else 0
         if isinstance(var, Part) or (register.variable if isinstance(register, Sum) else register) != loop.variable:
             return None
-        key = ("running", buffer, row, by)
+        key = ("induction", buffer, row, by)
         if key not in self.values[depth]:
             distance, before = row.terms[var], {v: self.find(v) for v in row.variables()}
             first = Index(row.constant + distance * by, row.terms)

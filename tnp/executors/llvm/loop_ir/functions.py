@@ -14,7 +14,7 @@ from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import memory, strips
 from tnp.executors.llvm.loop_ir.accumulators import Accumulator, accumulator
-from tnp.executors.llvm.loop_ir.addresses import Addresses, Running
+from tnp.executors.llvm.loop_ir.addresses import Addresses, OpenLoop
 from tnp.executors.llvm.loop_ir.nodes import (
     Apply,
     Buffer,
@@ -288,7 +288,7 @@ class Body(Addresses):
             at = len(code.lines)
             variable = code.temp("i")
             code.line("")
-            loop = Running(variable, begin, step)
+            loop = OpenLoop(variable, begin, step)
             self.values.append({"loop": loop})
             yield variable
             self.values.pop()
@@ -298,15 +298,15 @@ class Body(Addresses):
         if not hint and code.current == head:  # it has no loop in it
             is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED and self.is_cheap()
             hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
-        if self._goes_back() and (not hint or hint.endswith("vectors")):
+        if self._has_negative_stride() and (not hint or hint.endswith("vectors")):
             hint = f"{hint or '1 vectors'} of {strips.vector_length(self.statements)}"
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)
 
-    def _goes_back(self) -> bool:
-        """Whether an access goes through memory from its end on. LLVM 22 estimates what vectors of these cost in two ways, and aborts if they
-        differ (``x[::-1].sum(axis=1)`` of few elements), unless it is told how long vectors are."""
+    def _has_negative_stride(self) -> bool:
+        """Whether an access has a constant negative stride. LLVM 22 has two cost models for vectors of such accesses, and aborts where they
+        disagree (``x[::-1].sum(axis=1)`` of a few rows), unless the length of vectors is given."""
         accesses = [(x.buffer, x.at) for s in self.statements for x in (s, *s.reads)]
         steps = [step for access in accesses for step in self.nest.offset(*access).terms.values()]
         return any(isinstance(step, int) and step < 0 for step in steps)

@@ -45,8 +45,10 @@ __all__ = ["BLOCKS", "BlockCall", "Call", "NestCode", "RowsCode"]
 BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: columns that have accumulators at a time: where memory is gone through row by row, and where threads have columns of their own
 WIDE, NARROW = 2048, 256
-#: rows that are added at a time, and the bytes of a row of which several are one vector's, less than
-TOGETHER, SHORT = 4, 64
+#: rows that are added at a time
+TOGETHER = 4
+#: Rows of fewer bytes are vectorised across rows.
+SHORT = 64
 #: rows of a block at least, and blocks at most
 ROWS, ROW_BLOCKS = 128, 64
 #: columns at most, each of which has sums in all blocks
@@ -468,7 +470,8 @@ class Columns:
 
     @property
     def _has_vectors_of_rows(self) -> bool:
-        """Whether vectors hold a column's elements in several rows: LLVM puts loads of whole rows in order, if these are short."""
+        """Whether the loop over rows is vectorised: a vector holds one column's elements of several rows. LLVM loads short rows whole, and
+        shuffles them; of longer ones it gathers elements, which is slow."""
         memory = {s.buffer for s in self.reductions} | {load.buffer for s in self.reductions for load in s.reads}
         return self._is_narrow and all(self.count * b.dtype.itemsize < SHORT for b in memory)
 
@@ -517,7 +520,7 @@ def rows_of_block(body: Body, rows: Any, block: str) -> tuple[str, str]:
 
 
 class RowBlocks:
-    """Blocks of the rows of columns, of which each has sums of its own, in ``partials``. How long they are depends on the number of rows
+    """Blocks of rows. Each block has its own sums of the columns, in ``partials``. The length of a block depends on the number of rows
     alone."""
 
     def __init__(self, columns: Columns, rows: Any, partials: Mapping[Reduce, Partials]) -> None:

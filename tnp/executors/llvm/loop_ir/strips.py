@@ -5,8 +5,8 @@ last takes as long as a vector for each element. Here the first loop has a numbe
 loop of single vectors, which begins so early that the last of them ends with the loop. What it computes twice must not matter: a
 store repeats what it stored, a reduction takes the neutral element instead. Only loops shorter than that have single elements.
 
-A reduction that LLVM vectorises ends with an addition of its vector's elements, which takes longer than a short row: here both loops
-accumulate in *lanes*, of which LLVM makes vectors in registers, and which are added up once.
+LLVM ends each vectorised reduction with a horizontal one, which takes longer than a short row. Here both loops accumulate in *lanes*, which
+LLVM keeps in vector registers, and one horizontal reduction follows.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ def _emit_in_parts(body: Body, var: Var, begin: str, count: str, typical: int, v
 
 
 def _have_lanes(body: Body, var: Var) -> bool:
-    """Whether LLVM makes vectors of lanes that fill them. It reads elements with gaps in between only if others follow, and keeps bools in
-    masks, which are no memory."""
+    """Whether LLVM vectorises a loop over lanes well. Strided loads need a scalar epilogue, which such a loop does not have; bools are faster
+    in mask registers than in memory."""
     has_gaps = any(_has_gaps(body, load, var) for s in body.statements for load in s.reads)
     return not has_gaps and not all(s.buffer.dtype.kind == "b" for s in body.reductions())
 
@@ -180,7 +180,8 @@ def _have_lanes(body: Body, var: Var) -> bool:
 def _emit_lanes(
     body: Body, var: Var, begin: str, count: str, strip: _Strip, accumulators: Sequence[Accumulator], write: Write
 ) -> None:  # fmt: skip
-    """A loop of reductions, whose accumulators have a lane for each element of some vectors. Lanes are added up once, behind the loop."""
+    """A loop of reductions, whose accumulators have a lane for each element of ``strip``. One horizontal reduction after the loop combines
+    the lanes."""
     code, vector, lanes = body.code, str(strip.vector), strip.vector * strip.vectors
     whole = code.arithmetic("and", count, str(-lanes))
     masks = any(a.s.op not in IDEMPOTENT for a in accumulators)
@@ -188,7 +189,7 @@ def _emit_lanes(
     def fill(first: str, length: str, hint: str, since: str = "0") -> None:
         with body.counted(var, code.arithmetic("add", begin, first), length, hint) as body.lane:
             counts = None
-            if since != "0" and masks:  # 32 bits, of which LLVM makes a vector that counts
+            if since != "0" and masks:  # in 32 bits: the mask is then computed in one vector
                 lane, least = (code.op(f"trunc i64 {x} to i32") for x in (body.lane, since))
                 counts = code.op(f"icmp uge i32 {lane}, {least}")
             write(counts)
@@ -231,7 +232,7 @@ def _most_in_order(body: Body, strip: _Strip) -> int:
 def emit_rows(body: Body, var: Var, begin: str, end: str, accumulators: Sequence[Accumulator], write: Write) -> None:
     """An innermost loop over reductions of several rows, whose sums are independent: LLVM is not to interleave vectors of each."""
     strip, count = _Strip(vector_length(body.statements), 1), body.code.arithmetic("sub", end, begin)
-    if all(may_reorder(a.s) for a in accumulators):
+    if all(may_reorder(a.s) for a in accumulators) and _have_lanes(body, var):
         _emit_lanes(body, var, begin, count, strip, accumulators, write)
     else:
         _emit(body, var, begin, count, strip, lambda: write(None), overlaps=False)

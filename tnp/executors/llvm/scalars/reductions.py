@@ -73,7 +73,7 @@ def _floating(name: str, dtype: DType) -> Combine:
         return code.op(f"{op} {'fast ' if code.fast else flags}{register_type(dtype)} {a}, {b}")
 
     def extreme(code: Code, a: Value, b: Value) -> Value:
-        # Which of two zeros it is depends on their order, in NumPy's loops as here; to order them takes longer than the rest.
+        # Of two zeros with different signs NumPy returns either. To order them would double the instructions.
         function = "maximum" if name == "amax" else "minimum"
         return intrinsic(function, Register(code, a, dtype), Register(code, b, dtype), flags="nsz").text
 

@@ -35,6 +35,7 @@ from tnp.capture.objects.cell_arrays import is_array_of_objects, lift_cells
 from tnp.capture.objects.dataclass_fields import is_field
 from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.immutable_values import is_immutable
+from tnp.capture.objects.named_tuples import is_traced_named_tuple
 from tnp.capture.objects.scipy_objects import methods_of
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.text_arrays import is_array_of_texts, lift_texts
@@ -173,10 +174,6 @@ def _has_special_methods(kind: type) -> bool:
     return any(name.startswith("__") for name in traced_members(kind))
 
 
-def _is_namedtuple(x: Any) -> bool:
-    return isinstance(x, tuple) and hasattr(x, "_fields") and not _has_special_methods(type(x))
-
-
 def _changes_while_traced(x: Any) -> bool:
     """Whether tracing changes a container: it adds a filter to those of :mod:`warnings`, and may import modules into ``sys.modules``."""
     return x is warnings.filters or x is sys.modules
@@ -232,7 +229,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         "lists, tuples, named tuples, dicts and `Counter`: their structure is guarded, their items are captured",
         "input",
-        lambda x: (type(x) in (tuple, list, dict, Counter) and not _changes_while_traced(x)) or _is_namedtuple(x),
+        lambda x: (
+            (type(x) in (tuple, list, dict, Counter) and not _changes_while_traced(x)) or is_traced_named_tuple(x)
+        ),
         lambda i, x, s: i.lift_container(x, s),
     ),
     Row(

@@ -42,7 +42,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedO
 from tnp.core import prims, pytree, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.tuples import with_items
+from tnp.core.tuples import of_items
 from tnp.runtime.arrays_of_classes import array_of_class
 from tnp.runtime.cells import array_of_objects, array_of_texts, view_of
 
@@ -219,7 +219,9 @@ def output_of(x: Any) -> Any:
     if type(x) is AttributeDict:
         return inputs.object_proxy(x.source, dict)
     if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        return with_items(x, [output_of(y) for y in x])
+        if getattr(x, "__dict__", None):
+            raise NeedsEager(f"it returns a {kind.__name__} with attributes besides its items")
+        return of_items(kind, [output_of(y) for y in x])
     if is_shadow(x) and not is_copy(x):
         source, real_kind, _ = stored_attributes(x)
         return inputs.object_proxy(source, real_kind)

@@ -22,6 +22,7 @@ from tnp.capture import active
 from tnp.capture.contract import is_compiled_function
 from tnp.capture.objects.foreign import holds_foreign, is_read, refuse
 from tnp.capture.objects.immutable_values import is_pure_function
+from tnp.capture.objects.named_tuples import is_class_of_named_tuples
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin, traced_members
 from tnp.capture.rewrite.code_origin import (
@@ -186,14 +187,6 @@ def _is_users_class(f: Any) -> bool:
     return not is_library_module(sys.modules[f.__module__]) or (is_plain and is_followed_class(f))
 
 
-def _is_class_of_named_tuples(f: Any) -> bool:
-    """Whether ``f`` makes named tuples, and does nothing else."""
-    if not isinstance(f, type) or not issubclass(f, tuple) or not hasattr(f, "_fields"):
-        return False
-    made_by = getattr(f.__new__, "__globals__", {}).get("__name__", "")
-    return f.__init__ is object.__init__ and made_by.startswith("namedtuple_")
-
-
 def looks_at_values(f: Any) -> bool:
     """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
     return _module_of(f).partition(".")[0] in _READING
@@ -241,7 +234,7 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if any(name.startswith("__") for name in traced_members(f)):
             raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
     elif not (
-        _is_pure_module(_module_of(f)) or _is_of_signature(f) or is_user_function(f) or _is_class_of_named_tuples(f)
+        _is_pure_module(_module_of(f)) or _is_of_signature(f) or is_user_function(f) or is_class_of_named_tuples(f)
     ):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
 
@@ -273,7 +266,7 @@ def check_on_trial(f: Any) -> None:
     tracer = active.running()
     if tracer is None or not (tracer.regions or tracer.specializer.specialized):
         return
-    if _is_users_class(f) or _is_class_of_named_tuples(f) or _is_of_dataclass(f):
+    if _is_users_class(f) or is_class_of_named_tuples(f) or _is_of_dataclass(f):
         return
     module = _module_of(f)
     owner = getattr(f, "__self__", None)

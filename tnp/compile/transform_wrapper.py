@@ -22,6 +22,7 @@ from tnp.core.errors import GradientError, NeedsEager, TraceError, TransformErro
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import OpTags
+from tnp.core.tuples import with_items
 from tnp.core.views import Path
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import zeros_for
@@ -145,7 +146,7 @@ def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
     if kind is tuple or kind is list:
         return kind(mapped(f, y, f"{path}[{i}]") for i, y in enumerate(x))
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)))
+        return with_items(x, [mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)])
     if kind is dict:
         return {k: mapped(f, y, f"{path}[{k!r}]") for k, y in x.items()}
     if not isinstance(x, (TracedArray, TracedNumber, TracedEither)) and pytree.is_container(x):

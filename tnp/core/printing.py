@@ -21,6 +21,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import ExtensionError, TraceCheckError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, print_uses_with
+from tnp.core.tuples import is_made_of_items
 
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
@@ -73,7 +74,8 @@ def _plain(x: Any, context: dict[str, Any]) -> str:
 def _sequence(x: Any, context: dict[str, Any]) -> str:
     inner = ", ".join(literal(y, context) for y in x)
     if hasattr(x, "_fields"):
-        return f"{name_of(type(x), context)}({inner})"
+        kind = name_of(type(x), context)
+        return f"{kind}({inner})" if is_made_of_items(type(x)) else f"tuple.__new__({kind}, [{inner}])"
     if isinstance(x, list):
         return f"[{inner}]"
     return f"({inner},)" if len(x) == 1 else f"({inner})"

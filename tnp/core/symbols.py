@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
 
 __all__ = [
+    "FUNCTIONS",
     "LEAST",
     "Extent",
     "Relations",
@@ -512,9 +513,12 @@ _WITH_EQUAL = frozenset(("lt", "ge"))
 _SUMS = {"add": 1, "sub": -1}
 _WRITTEN = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "floor_divide": "({} // {})", "remainder": "({} % {})",
-    "div": "({} / {})", "pow": "({} ** {})", "int": "int({})", "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
+    "div": "({} / {})", "pow": "({} ** {})", "int": "int({})", "float": "float({})", "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
     "lt": "({} < {})", "le": "({} <= {})", "gt": "({} > {})", "ge": "({} >= {})",
+    "sqrt": "sqrt({})", "log": "log({})", "log2": "log2({})", "log10": "log10({})",
 }  # fmt: skip
+#: the functions among these, as the prologue has them
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in ("sqrt", "log", "log2", "log10")}
 
 
 def _is_plain(x: Any) -> bool:
@@ -528,9 +532,11 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         return
     # The prologue must not divide by 0.
     by = args[1] if operation in _DIVISIONS else 1
-    if type(by) is not int and (not is_symbol(by) or relations.equal(by, 0)):
+    if by == 0 if type(by) in (int, float) else not is_symbol(by) or relations.equal(by, 0):
         return
     if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
+        return
+    if operation in FUNCTIONS and not _is_positive(args[0]):  # others raise for some sizes
         return
     if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
         alone = _alone(result.form) if result.form is not None else None
@@ -562,6 +568,14 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
             first = relations.atoms.setdefault(text, result)
             if first is not result:  # the same computation: forms tell by names what cancels
                 result.form = intervals.linear(first)
+
+
+def _is_positive(x: Any) -> bool:
+    """Whether a number surely is: a size, or one as a float."""
+    if x.origin is not None and x.origin[0] == "float":
+        return _is_positive(x.origin[1][0])
+    least = intervals.bounds(x)[0] if is_symbol(x) else None
+    return least is not None and least > 0
 
 
 def _expanded(result: NumberProxy, a: intervals.Linear, b: intervals.Linear) -> intervals.Linear | None:

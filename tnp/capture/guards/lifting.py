@@ -29,6 +29,7 @@ from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array, l
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.growing_list import GrowingList
 from tnp.capture.objects.immutable_values import is_dated, same_dated
+from tnp.capture.objects.named_tuples import lifted_named_tuple
 from tnp.capture.objects.readers import reader_of
 from tnp.capture.objects.shadows import release, shadow
 from tnp.capture.objects.tables import is_table
@@ -41,7 +42,6 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
-from tnp.core.tuples import with_items
 from tnp.core.views import Path
 
 if TYPE_CHECKING:
@@ -389,7 +389,7 @@ class Inputs:
         with self._forgotten_if_it_fails(value):
             made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if is_tuple:
-            made = with_items(value, made) if hasattr(value, "_fields") else tuple(made)
+            made = lifted_named_tuple(value, made) if hasattr(value, "_fields") else tuple(made)
             self.scalars[fetched] = value, made
         self.containers.append(LiftedContainer(made, list(made), source, type(value), value, type(value) is list))
         return made

@@ -20,7 +20,7 @@ import numpy as np
 
 from tnp.capture.guards.varying_values import VaryingValues
 from tnp.core.printing import compile_source
-from tnp.core.symbols import LEAST, Relations
+from tnp.core.symbols import FUNCTIONS, LEAST, Relations
 
 __all__ = [
     "MISS",
@@ -196,6 +196,7 @@ class Prologue:
             "disjoint": disjoint,
             "same_dtype": same_dtype,
             "same_float": same_float,
+            **FUNCTIONS,
         }
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()

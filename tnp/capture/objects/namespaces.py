@@ -19,6 +19,7 @@ from tnp.capture.objects.array_classes import ArrayOfClass, is_array_of_class
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.dataclass_fields import FIELDS, attribute_of_field, fields_of_class, is_field
 from tnp.capture.objects.foreign import Foreign, by_super, real_value
+from tnp.capture.objects.named_tuples import check_assignment
 from tnp.capture.objects.twins import (
     MISSING,
     class_attribute,
@@ -373,6 +374,7 @@ def check_owner(x: Any, name: str) -> Any:
         _check_settable(x, name)
     if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
+    check_assignment(x)
     if tracer.regions and type(x) is not TracedArray and is_variable(x, name):
         tracer.assigns(x, name)
     return x

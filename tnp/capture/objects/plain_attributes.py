@@ -11,6 +11,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.objects.assigned_attributes import is_variable
 from tnp.capture.objects.foreign import Foreign, refuse
+from tnp.capture.objects.named_tuples import check_assignment
 from tnp.capture.objects.shadows import is_shadow, state_of
 from tnp.capture.objects.twins import (
     MISSING,
@@ -37,6 +38,7 @@ def _check(owner: Any, name: Any) -> None:
         refuse(owner, f"assigns {name!r} of")
     if type(name) is not str or is_traced(owner) or isinstance(owner, (type, types.ModuleType, types.FunctionType)):
         raise NeedsEager(f"it assigns an attribute of a {class_of(owner).__name__} by a method of object")
+    check_assignment(owner)
     tracer = active.current()
     if tracer.regions and is_variable(owner, name, past_class=True):
         tracer.assigns(owner, name)

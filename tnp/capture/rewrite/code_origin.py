@@ -20,6 +20,7 @@ __all__ = [
     "is_library_module",
     "is_numpys",
     "is_of_array_library",
+    "is_of_named_tuples",
     "is_own_file",
     "is_user_function",
 ]
@@ -67,7 +68,12 @@ def is_of_array_library(frame: types.FrameType) -> bool:
 
 def is_user_function(f: Any) -> bool:
     """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
-    return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+    return type(f) is types.FunctionType and not (_is_library_file(f.__code__.co_filename) or is_of_named_tuples(f))
+
+
+def is_of_named_tuples(f: types.FunctionType) -> bool:
+    """Whether ``namedtuple`` wrote a function: the ``__new__`` of one of its classes."""
+    return f.__code__.co_name == "<lambda>" and f.__globals__.get("__name__", "").startswith("namedtuple_")
 
 
 #: installed packages whose functions are operations, or are called as they are; those of others are followed as the user's are

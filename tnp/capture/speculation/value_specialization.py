@@ -194,6 +194,8 @@ class Specializer:
     def _value(self, proxy: Proxy, what: str) -> Any:
         if proxy.name in self.specialized or proxy.name in self.settled:
             return self._found(proxy)
+        if (number := self.tracer.size_arrays.number(proxy)) is not None:
+            return self.tracer.known(number)
         if (
             isinstance(proxy, NumberProxy) and proxy.relations is not None and not proxy.relations.finds(proxy)
         ):  # a size

@@ -34,6 +34,7 @@ from tnp.capture.objects.cell_arrays import is_cell_array
 from tnp.capture.objects.copies import copied, deeply_copied
 from tnp.capture.objects.foreign import holds_foreign, real_value, refuse
 from tnp.capture.objects.identity import is_, is_not
+from tnp.capture.objects.named_tuples import named_tuple_of
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.plain_attributes import is_of_object, store_attribute
 from tnp.capture.objects.scipy_objects import as_state, call_method
@@ -359,6 +360,8 @@ class Runtime(ControlFlow):
             if type(args[0]) is TracedArray and type(f) is types.MethodDescriptorType:
                 return self.call(attribute(args[0], f.__name__), *args[1:], **kwargs)
         if (made := call_of_contextlib(f, args, kwargs)) is not NotImplemented:
+            return made
+        if (made := named_tuple_of(f, args, kwargs, call_traced)) is not NotImplemented:
             return made
         check_on_trial(f)
         refuse_speakers(f, (getattr(f, "__self__", None), *args), kwargs)

@@ -47,7 +47,7 @@ from tnp.capture.objects.uneven_lists import length_of
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.growing import GrowingArray
 from tnp.capture.tracing.predicates import is_traced
-from tnp.capture.tracing.python_numbers import MATH, converted, rounded
+from tnp.capture.tracing.python_numbers import MATH, converted, index_of, rounded
 from tnp.capture.tracing.python_reductions import is_flat, is_long, largest, total, truth
 from tnp.capture.tracing.remembering import CACHES
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
@@ -304,6 +304,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     len: _len,
     type: type_,
     id: id_,
+    operator.index: index_of,
     operator.is_: is_,
     operator.is_not: is_not,
     range: range_,

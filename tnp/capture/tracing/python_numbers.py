@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,9 @@ from tnp.core.elementwise_table import ROWS, by_name
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy
+from tnp.core.symbols import is_symbol
 
-__all__ = ["MATH", "converted", "rounded"]
+__all__ = ["MATH", "converted", "index_of", "rounded"]
 
 
 def _number(x: Any) -> Any:
@@ -53,6 +55,8 @@ def converted(python_type: type) -> Callable[..., Any]:
         number = _number(x)
         if number.proxy.python_type is python_type:
             return number
+        if python_type is int and number.proxy.origin is not None and number.proxy.origin[0] == "float":
+            return TracedNumber(number.proxy.origin[1][0])  # a size, which the float holds
         if number.proxy.python_type is complex:
             raise TypeError(f"{python_type.__name__}() argument must be a string or a real number, not 'complex'")
         if refuses_some("convert_number", (number.proxy, python_type)):
@@ -63,6 +67,22 @@ def converted(python_type: type) -> Callable[..., Any]:
 
 
 _float, _int = converted(float), converted(int)
+
+
+def index_of(x: Any) -> Any:
+    """``operator.index`` on traced values: an integer is one for any value."""
+    x = condition_of(x)
+    is_number = type(x) is TracedNumber and x.proxy.python_type is int
+    is_scalar = type(x) is TracedArray and x._element_type.kind in "iu" and x.library.is_single(x)
+    return _int(x) if is_number or is_scalar else operator.index(x)
+
+
+def _isqrt(n: Any) -> Any:
+    """``math.isqrt``; of a size as the root of a float, which is exact."""
+    number = index_of(n)
+    if type(number) is TracedNumber and is_symbol(number.proxy) and operator.lt(number, 2**52):
+        return _int(MATH[math.sqrt](number))
+    return math.isqrt(number)
 
 
 def _number_of(function: str, x: Any) -> Any:
@@ -94,11 +114,11 @@ def _over_numbers(name: str) -> Callable[..., Any]:
 
 
 def _of_integers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A logarithm, which takes integers that are too large for a float."""
+    """A logarithm, which takes integers that are too large for a float, unlike sizes."""
     of_floats = _over_numbers(name)
 
     def call(x: Any) -> Any:
-        if type(x) is TracedNumber and x.proxy.python_type is int:
+        if type(x) is TracedNumber and x.proxy.python_type is int and not is_symbol(x.proxy):
             return function(x._known())
         return of_floats(x)
 
@@ -135,9 +155,9 @@ def rounded(x: Any) -> Any:
     if number.proxy.python_type in (bool, int):
         return _int(number)
     whole = _int(number)
-    rest = abs(number - whole)
-    away = (rest > 0.5) | ((rest == 0.5) & (whole % 2 == 1))
-    return whole + ((number > 0) * 1 - (number < 0) * 1) * away
+    whole = whole - (number < whole)
+    rest = number - whole
+    return whole + (rest > 0.5) + (rest == 0.5) * (whole % 2)
 
 
 def _trunc(x: Any) -> Any:
@@ -195,4 +215,5 @@ MATH: dict[Any, Callable[..., Any]] = {
     math.pow: _pow,
     math.ldexp: _ldexp,
     math.isclose: _isclose,
+    math.isqrt: _isqrt,
 }

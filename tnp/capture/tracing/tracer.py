@@ -28,9 +28,11 @@ from tnp.capture.objects.shadows import holds_others
 from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.found_lengths import FoundLengths
 from tnp.capture.speculation.lengths_of_slices import know_integers_beside_symbols
+from tnp.capture.speculation.size_arrays import SizeArrays
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
+from tnp.capture.tracing.known_operands import call_with_sizes, call_with_values, with_sizes_as_numbers
 from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import AssignedName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
@@ -51,11 +53,11 @@ from tnp.capture.tracing.traced_values import (
     TracedSize,
     is_fitting_mask,
 )
-from tnp.core import dtypes, languages, prims, sizes, symbols
+from tnp.core import dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsElements, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
 from tnp.core.tuples import with_items
 from tnp.core.views import VIEWS, Returns, Step
@@ -89,6 +91,7 @@ class Tracer:
         self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
         self.specializer, self.found_lengths = Specializer(self, evaluator), FoundLengths(self)
+        self.size_arrays = SizeArrays(self)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them
@@ -254,6 +257,8 @@ class Tracer:
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on traced values and returns traced values of its results."""
+        if symbol is prims.item and (number := self.size_arrays.number(args[0].__tnp_value__())) is not None:
+            return number
         if self.gradients is not None:
             self.gradients.sync()
         library: Library = NUMPY if symbol.language is None else symbol.language.library
@@ -283,21 +288,25 @@ class Tracer:
         start = len(self.trace.statements) - self.found_lengths.inserted
         try:
             result = symbol(*proxies, **keywords)
-        except NeedsOpaque:
-            return library.opaque_call(self, symbol, args, kwargs)
         except NeedsValue as needed:
             try:
-                result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+                result = call_with_values(self, symbol, proxies, keywords, seen, needed)
             except NeedsValue as another:  # of a number that is computed of a length
                 if not library.may_settle_sizes(info) or self.regions:
                     raise
-                result = self._call_with_sizes(symbol, proxies, keywords, seen, another)
+                result = call_with_sizes(self, symbol, proxies, keywords, seen, another)
         except NeedsConcreteSize as needed:
             if not library.may_settle_sizes(info):
                 raise
             if isinstance(needed, NeedsElements) and self.specializer.has_elements(needed):
                 return self.call(symbol, args, kwargs)
-            result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
+            result = call_with_sizes(self, symbol, proxies, keywords, seen, needed)
+        except NeedsEager as needed:
+            if (known := with_sizes_as_numbers(self, args, kwargs)) is not None:
+                return self.call(symbol, *known)
+            if isinstance(needed, NeedsOpaque):
+                return library.opaque_call(self, symbol, args, kwargs)
+            raise
         start += self.found_lengths.inserted
         if symbol.id in library.of_lengths and self.found_lengths.would_tell(result, seen, start):
             return self.call(symbol, args, kwargs)
@@ -341,66 +350,6 @@ class Tracer:
             and result.numel * result.dtype.itemsize > _MOST_BYTES
         ):
             raise NeedsEager("it catches errors of an operation that needs much memory")
-
-    def _call_with_values(
-        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
-    ) -> Any:
-        """``symbol`` called with integer scalars among its arguments as numbers, since it needs to know one of them: those that are
-        inputs, and then those that the program computes, one by one."""
-        known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
-        wanted = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
-        if needed.array is not None:
-            known[needed.array.name] = self._known_elements(needed, needed.array, flat_proxies((args, kwargs)), seen)
-        if not known and not wanted:
-            raise needed
-        while True:
-            try:
-                values = map_proxies(lambda p: known.get(p.name, p), (args, kwargs))
-                return symbol(*values[0], **values[1])
-            except NeedsValue as another:
-                array = another.array
-                if array is not None and array.name not in known:
-                    known[array.name] = self._known_elements(another, array, flat_proxies((args, kwargs)), seen)
-                    continue
-                if not wanted:
-                    raise
-                a = wanted.pop(0)
-                value = a._asked(f"{symbol.name}()")
-            known[a.__tnp_value__().name] = a.library.element(a, value)
-
-    def _known_elements(
-        self, needed: NeedsValue, array: TensorProxy, operands: list[Any], seen: dict[str, TracedArray]
-    ) -> Any:
-        """The elements of a short array that an operation needs to know, where it is one of its operands, and once: a tuple, or
-        a tuple of tuples."""
-        a = seen.get(array.name)
-        known = sizes.is_known(array.shape) and 0 < array.ndim <= 2 and array.numel <= _MOST_KNOWN
-        if a is None or not known or sum(p is array for p in operands) != 1:
-            raise needed
-        if array.ndim == 1:
-            return tuple(int(a[i]) for i in range(array.shape[0]))
-        return tuple(tuple(int(a[i, j]) for j in range(array.shape[1])) for i in range(array.shape[0]))
-
-    def _call_with_sizes(
-        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager
-    ) -> Any:
-        """``symbol`` called with arrays of the sizes that they have in this call, since it needs to know one of them."""
-        sized = {}
-        for name, a in seen.items():
-            if not sizes.is_known(a.shape_):
-                with languages.language_context(a.library.language):
-                    sized[name] = self.found_lengths.settled(a, f"{symbol.name}()")
-        if not sized:
-            raise needed
-        args, kwargs = map_proxies(lambda p: sized.get(p.name, p), (args, kwargs))
-        return symbol(*args, **kwargs)
-
-    def _known_value(self, a: TracedArray) -> Any:
-        """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
-        if not a.scalar or a._element_type.kind not in "iuf":
-            return None
-        known = self.known_scalar(a)
-        return None if known is None else a.dtype.type(known)
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on traced values, numbers and arrays."""
@@ -571,8 +520,6 @@ class Tracer:
         return {k: self.known(v) for k, v in keywords.items()}
 
 
-#: elements of an array that decides a shape
-_MOST_KNOWN = 16
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 

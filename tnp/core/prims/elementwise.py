@@ -259,8 +259,8 @@ def convert_number(a: Number, /, python_type: type) -> NumberProxy:
     value = a.value if isinstance(a, NumberProxy) else a
     made = NumberProxy(None, python_type, None if value is None else python_type(value))
     made.is_of_float = python_type is int and isinstance(a, NumberProxy) and a.python_type is float
-    if python_type is int and made.value is not None:
-        symbols.note_relations(made, "int", (a,))
+    if python_type in (int, float) and made.value is not None:
+        symbols.note_relations(made, python_type.__name__, (a,))
     return made
 
 

@@ -166,6 +166,7 @@ def _shape_and_axes(a: TensorProxy, s: Any, axes: Any, *, to_real: bool = False)
 
     Raises ``ValueError`` if the two differ in length.
     """
+    s = listed(s)
     if axes is None:
         dims = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
     else:

@@ -170,7 +170,11 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[TensorProxy, ...]:
 def _cuts(length: Any, indices_or_sections: Any) -> list[Any]:
     """Where the parts begin and end."""
     if isinstance(indices_or_sections, TensorProxy):
-        raise NeedsValue("where to split is a value that is known only when the program runs")
+        is_known = indices_or_sections.dtype.kind in "iu" and indices_or_sections.ndim == 1
+        raise NeedsValue(
+            "where to split is a value that is known only when the program runs",
+            array=indices_or_sections if is_known else None,
+        )
     if isinstance(indices_or_sections, (tuple, list, range)):
         return [0, *(symbols.extent(size_or_int(i)) for i in indices_or_sections), length]
     sections = integer_or_eager(indices_or_sections)
@@ -371,7 +375,10 @@ def tile(A: Any, reps: Any) -> TensorProxy:
     if getattr(reps, "python_type", type(reps)) is float:
         raise NeedsEager("np.tile repeats as often as a float says, which NumPy does not always refuse")
     if isinstance(reps, TensorProxy):
-        raise NeedsValue("the repeats of np.tile are known only when the program runs")
+        is_known = reps.dtype.kind in "iu" and reps.ndim == 1
+        raise NeedsValue(
+            "the repeats of np.tile are known only when the program runs", array=reps if is_known else None
+        )
     given = reps if isinstance(reps, (tuple, list)) else (reps,)
     counts: list[Any] = [r if is_late(r) else symbols.extent(size_or_int(r)) for r in given]
     a = clang.expand_dims(a, range(len(counts) - a.ndim)) if a.ndim < len(counts) else a
@@ -447,17 +454,21 @@ def _pairs(x: Any, rank: int) -> list[tuple[Any, Any]]:
     return rows * rank if len(rows) == 1 else rows
 
 
-def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
+def _widths(pad_width: Any, rank: int) -> list[tuple[Any, Any]]:
+    """How many elements come before and after each dimension, to compute with."""
     if isinstance(pad_width, TensorProxy):
-        raise NeedsValue("the widths of np.pad are known only when the program runs")
+        is_known = pad_width.dtype.kind in "iu" and pad_width.ndim > 0
+        raise NeedsValue(
+            "the widths of np.pad are known only when the program runs", array=pad_width if is_known else None
+        )
     if isinstance(pad_width, dict):
         np.pad(np.empty(1), {0: 0})  # raises where this version of NumPy takes no dict
         named = {one_axis(rank, d): _pairs(w, 1)[0] for d, w in pad_width.items()}
         pairs = [named.get(d, (0, 0)) for d in range(rank)]
     else:
         pairs = _pairs(pad_width, rank)
-    widths = [(static_int(before), static_int(after)) for before, after in pairs]
-    check(all(min(w) >= 0 for w in widths), lambda: "index can't contain negative values")
+    widths = [tuple(symbols.extent(size_or_int(n)) for n in pair) for pair in pairs]
+    check(all(n >= 0 for pair in widths for n in pair), lambda: "index can't contain negative values")
     return widths
 
 
@@ -475,13 +486,13 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
     if mode in _POSITION_MODES and kwargs.get("reflect_type", "even") == "even" and set(kwargs) <= {"reflect_type"}:
         for d, (before, after) in enumerate(widths):
             (length,) = sizes.extents(a.shape[d : d + 1], "np.pad")
-            if before or after:
+            if before > 0 or after > 0:
                 check(length > 0, lambda: f"can't extend empty axis {d} using modes other than 'constant' or 'empty'")
                 if type(length) is not int and length > before and length > after:
                     a = _pad_positions(a, length, before, after, mode, d)
                     continue
-                length = symbols.fixed(length)
-                a = _taken(a, np.pad(np.arange(length), (before, after), mode=mode).tolist(), d)
+                known = tuple(map(symbols.fixed, (before, after)))
+                a = _taken(a, np.pad(np.arange(symbols.fixed(length)), known, mode=mode).tolist(), d)
         return a
     check(
         callable(mode) or mode in (*_FILLS, *_POSITION_MODES, "constant", "median"),
@@ -491,7 +502,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
     if fill is None or set(kwargs) - {"stat_length", "end_values"}:
         raise NeedsOpaque(f"np.pad is called with mode={mode!r} and {sorted(kwargs)}")
     option = kwargs.get("end_values", 0) if mode == "linear_ramp" else kwargs.get("stat_length")
-    for d, ((before, after), (left, right)) in enumerate(zip(widths, _pairs(option, a.ndim))):
+    for d, (width, (left, right)) in enumerate(zip(widths, _pairs(option, a.ndim))):
+        before, after = map(symbols.fixed, width)
         (length,) = sizes.concrete(a.shape[d : d + 1], "np.pad")
         check(length > 0 or not (before or after), lambda: f"can't extend empty axis {d}")
         parts = [a]
@@ -503,7 +515,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
     return a
 
 
-def _pad_positions(a: TensorProxy, length: Any, before: int, after: int, mode: str, dim: int) -> TensorProxy:
+def _pad_positions(a: TensorProxy, length: Any, before: Any, after: Any, mode: str, dim: int) -> TensorProxy:
     """``a`` padded by less elements than it has, by a mode that repeats its elements."""
     edge = {"edge": 0, "reflect": 1, "symmetric": 0, "wrap": 0}[mode]  # how far from the end what is repeated begins
     left, right = (
@@ -524,7 +536,7 @@ def _pad_positions(a: TensorProxy, length: Any, before: int, after: int, mode: s
     return clang.concatenate(parts, dim)
 
 
-def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) -> TensorProxy:
+def _pad_constant(a: TensorProxy, widths: list[tuple[Any, Any]], values: Any) -> TensorProxy:
     if isinstance(values, TensorProxy) and values.ndim:
         raise NeedsOpaque("np.pad takes its constants from an array")
     pairs = _pairs(values, a.ndim)
@@ -532,17 +544,19 @@ def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) ->
     if a.dtype.kind == "u" and any(is_complex(v) or (is_number(v) and beyond(v, a.dtype)) for v in plain):
         raise NeedsEager("np.pad with a number that an unsigned dtype may not hold, which NumPy casts unchecked")
     if all(type(v) in (bool, int) for v in plain) and len(set(plain)) <= 1 and a.dtype.kind not in "bu":
-        return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])
+        return prims.pad(a, plain[0] if plain else 0, [(*map(symbols.number_of, w), 0) for w in widths])
     for d, (width, pair) in enumerate(zip(widths, pairs)):
         ends = [
-            clang.broadcast_to(as_item(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)
+            clang.broadcast_to(as_item(v, a.dtype), symbols.dimensions((*a.shape[:d], n, *a.shape[d + 1 :])))
+            for n, v in zip(width, pair)
         ]
         a = clang.concatenate([ends[0], a, ends[1]], d)
     return a
 
 
-def _repeated(a: TensorProxy, count: int, dim: int) -> TensorProxy:
-    return clang.broadcast_to(a, tuple(count if d == dim else n for d, n in enumerate(a.shape)))
+def _repeated(a: TensorProxy, count: Any, dim: int) -> TensorProxy:
+    """``a``, of one element along ``dim``, ``count`` times."""
+    return clang.broadcast_to(a, symbols.dimensions(count if d == dim else n for d, n in enumerate(a.shape)))
 
 
 def _statistic(of: Callable[[TensorProxy, int], TensorProxy]) -> Callable[..., TensorProxy]:

@@ -111,13 +111,13 @@ def diag(v: Any, k: Any = 0) -> TensorProxy:
     check(v.ndim in (1, 2), lambda: "Input must be 1- or 2-d.")
     if v.ndim == 2:
         return prims.diagonal(v, static_int(k), 0, 1)
-    return _on_diagonal(v, static_int(k))
+    return _on_diagonal(v, symbols.extent(size_or_int(k)))
 
 
-def _on_diagonal(v: TensorProxy, k: int) -> TensorProxy:
+def _on_diagonal(v: TensorProxy, k: Any) -> TensorProxy:
     """The square matrix of zeros with ``v`` on its diagonal ``k``: ``v`` spread over flat memory."""
     if symbols.extents(v.shape) is None:
-        return _on_diagonal_of_computed(v, k)
+        return _on_diagonal_of_computed(v, symbols.fixed(k))
     (count,) = sizes.extents(v.shape, "np.diag")
     n = count + abs(k)
     if count == 0:

@@ -373,7 +373,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TensorPro
 @npsymbol(tags=(OpTags.MAY_RAISE,))
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> TensorProxy:
     """Coordinates, one array a dimension, as positions in the flattened array."""
-    lengths = sizes.concrete(shape_argument(dims), "ravel_multi_index")
+    lengths = sizes.extents(shape_argument(dims), "ravel_multi_index")
     if isinstance(multi_index, TensorProxy):
         count = sizes.concrete(multi_index.shape[:1], "ravel_multi_index")[0]
         multi_index = [prims.select(multi_index, 0, i) for i in range(count)]
@@ -388,7 +388,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = [mode] * len(lengths) if isinstance(mode, str) else list(mode)
     total: Any = None
     parts = clang.broadcast(*(clang.convert(x, dtypes.int64) for x in found))
-    for index, n, step, how in zip(parts, lengths, _strides_of(lengths, order), modes):
+    steps = map(symbols.number_of, _strides_of(lengths, order))
+    for index, n, step, how in zip(parts, map(symbols.number_of, lengths), steps, modes):
         index = _in_bounds(index, n, how)
         if how == "raise":
             index = _raising_unless(clang.logical_and(clang.ge(index, 0), clang.lt(index, n)), index)

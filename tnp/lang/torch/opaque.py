@@ -443,7 +443,7 @@ def _requiring(x: Any, wanted: Sequence[int], found: list[torch.Tensor], attache
         return found[-1]
     if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
         items = [_requiring(y, wanted, found, attached) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, items)
     if isinstance(x, dict):
         return {k: _requiring(v, wanted, found, attached) for k, v in x.items()}
     return x

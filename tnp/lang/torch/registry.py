@@ -32,6 +32,7 @@ from tnp.core.languages import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import current_trace
+from tnp.core.tuples import with_items
 from tnp.lang.torch.dtypes import to_device
 
 __all__ = [
@@ -140,7 +141,7 @@ def _finished(result: Any, inputs: set[str]) -> Any:
         return prims.clone(result) if result.name in inputs or _shares_memory(result, inputs) else result
     if isinstance(result, (tuple, list)):
         items = [_finished(x, inputs) for x in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+        return with_items(result, items)
     return result
 
 

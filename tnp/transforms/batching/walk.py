@@ -11,6 +11,7 @@ from tnp.core.errors import BatchError, ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, id_of, map_proxies
+from tnp.core.tuples import with_items
 from tnp.core.views import Path, Step, update
 from tnp.transforms.autodiff.replay import live, rolled
 
@@ -111,7 +112,7 @@ def _map_items(f: Callable[[Any], Any], x: Any) -> Any:
     """``x`` with ``f`` applied to what stands in nested tuples, lists and dicts."""
     if isinstance(x, (tuple, list)):
         items = [_map_items(f, y) for y in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        return with_items(x, items)
     if isinstance(x, dict):
         return {k: _map_items(f, y) for k, y in x.items()}
     return f(x)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tnp.capture.libraries.numpy.requirements import require
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager, NeedsValue
 
-__all__ = ["ANSWERS"]
+__all__ = ["ANSWERS", "answer_by_kind"]
 
 
 def _dtype_or_number(x: Any) -> Any:
@@ -45,7 +46,25 @@ def _min_scalar_type(a: Any) -> Any:
 
 
 def _is_scalar(element: Any) -> bool:
-    return type(element) in (TracedNumber, TracedEither) or (type(element) is TracedArray and element.scalar)
+    if type(element) is TracedArray:
+        return element.scalar
+    return type(element) in (TracedNumber, TracedEither) or np.isscalar(element)
+
+
+def _is_iterable(y: Any) -> bool:
+    if type(y) is TracedArray:
+        return y.ndim > 0
+    return type(y) not in (TracedNumber, TracedEither) and np.iterable(y)
+
+
+def answer_by_kind(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function of NumPy's gives that asks what kind of value it is given: Python's numbers, and containers of them, keep their
+    values to themselves. ``NotImplemented`` for other functions."""
+    asks = _BY_KIND.get(f)
+    return asks(*args, **kwargs) if asks is not None and is_traced((*args, *kwargs.values())) else NotImplemented
+
+
+_BY_KIND: dict[Any, Callable[..., Any]] = {np.isscalar: _is_scalar, np.iterable: _is_iterable}
 
 
 def _share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
@@ -66,7 +85,6 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: _common_type,
     np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
-    np.isscalar: _is_scalar,
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),
     np.may_share_memory: _share_memory,
     np.min_scalar_type: _min_scalar_type,

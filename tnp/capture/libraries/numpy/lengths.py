@@ -71,6 +71,8 @@ def _checked(tracer: Tracer, x: Any, message: str) -> Any:
         return type(x)(_checked(tracer, n, message) for n in x) if is_traced(x) else x
     if not _is_computed(tracer, x):
         return x
+    if (size := _size_of(tracer, x)) is not None:
+        return size
     if _is_length(x):
         return x
     known = _one_of_few(tracer, x)
@@ -78,6 +80,11 @@ def _checked(tracer: Tracer, x: Any, message: str) -> Any:
         return known
     tracer.inputs.prologue.varying.has_lengths = True
     return tracer.call(checked_length, (x, message), {})
+
+
+def _size_of(tracer: Tracer, x: Any) -> Any:
+    """A scalar that is made of sizes as a number; ``None`` for any other value."""
+    return tracer.size_arrays.number(x.__tnp_value__()) if type(x) is TracedArray else None
 
 
 def _one_of_few(tracer: Tracer, x: Any) -> Any:
@@ -105,6 +112,11 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         values["stop"], values["start"] = values.get("start"), 0
     start, stop, step = values.get("start", 0), values["stop"], values.get("step", 1)
     bounds = tuple(0 if x is None and x is start else 1 if x is None and x is step else x for x in (start, stop, step))
+    found = [_size_of(tracer, x) for x in bounds]
+    if any(x is not None for x in found):
+        bounds = tuple(x if size is None else size for x, size in zip(bounds, found))
+        result: TracedArray = tracer.call(lnp.arange, bounds, {"dtype": kwargs.get("dtype")})
+        return result
     if not any(_is_computed(tracer, x, "iuf") for x in bounds) or not all(map(_is_real, bounds)):
         return None
     if type(start) is int and type(step) is int and (start, step) == (0, 1) and _is_length(stop):
@@ -112,7 +124,7 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
     if all(_is_computed(tracer, x) for x in bounds if is_traced(x)):
         known = [_one_of_few(tracer, x) if _is_computed(tracer, x) else x for x in bounds]
         if None not in known:
-            result: TracedArray = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
+            result = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
             return result
     length: Any = _difference(*bounds)
     if length is None:

@@ -1,5 +1,5 @@
-"""Functions that are no operations and whose calls tnp makes itself: those that call a function of the user's, or remember what it gave, and
-those that say how errors are reported."""
+"""Functions that are no operations and whose calls tnp makes itself: those that call a function of the user's, or remember what it gave,
+those that say how errors are reported, and those that ask what kind of value they are given."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture.libraries.numpy.dtype_queries import answer_by_kind
 from tnp.capture.libraries.numpy.errstate import set_errors
 from tnp.capture.libraries.numpy.initial_values import solution
 from tnp.capture.libraries.numpy.quadrature import integral
@@ -23,7 +24,7 @@ def called_here(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return set_errors(*args, **kwargs)
     if f in CACHES:
         return CACHES[f](*args, **kwargs)
-    for made in (root_of, integral, solution, filtered):
+    for made in (answer_by_kind, root_of, integral, solution, filtered):
         found = made(f, args, kwargs)
         if found is not NotImplemented:
             return found

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS
-from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
+from tnp.capture.libraries.numpy.dtype_queries import ANSWERS, BY_KIND
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.lang.numpy.registry import by_id, language, symbol_of
 from tnp.testing import opinfos
@@ -87,7 +87,7 @@ def status(name: str, found: object) -> tuple[str, str]:
         return ("native", "") if native else ("unsupported", "not compiled yet")
     if f"numpy.{name}" in by_id or symbol_of(found) is not None:
         return "native", ""
-    if found in ANSWERS or name in _PLAIN:
+    if found in ANSWERS or found in BY_KIND or name in _PLAIN:
         return "while tracing", ""
     if name.startswith("random."):
         return "each call", ""

@@ -12,7 +12,17 @@ from typing import Any
 
 from tnp.capture.rewrite.ast_utils import blocks_of, children, lets_errors_pass, walk
 
-__all__ = ["COMPREHENSION", "GENERATOR", "PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
+__all__ = [
+    "COMPREHENSION",
+    "GENERATOR",
+    "LAMBDA",
+    "PREFIX",
+    "Liveness",
+    "bound_names",
+    "has_jump",
+    "own_nodes",
+    "read_names",
+]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -25,6 +35,8 @@ PREFIX = "__tnp_"
 COMPREHENSION = f"{PREFIX}comp"
 #: the same of generators
 GENERATOR = f"{COMPREHENSION}_of_generator"
+#: what the name begins with of a function that was a lambda
+LAMBDA = f"{PREFIX}lambda"
 
 
 def _is_scope(node: ast.AST) -> bool:

@@ -68,8 +68,7 @@ def plain_tree_of(f: types.FunctionType) -> Any:
     private = private_names(f.__code__)
     tree = tree_of(f, private)
     if isinstance(tree, ast.Lambda):
-        body = ast.copy_location(ast.Return(tree.body), tree)
-        tree = ast.copy_location(function_definition(f.__name__, tree.args, [body]), tree)
+        tree = as_def(tree, f.__name__)
     if tree is not None and private:
         for node in walk([tree]):
             if isinstance(node, ast.Attribute):
@@ -77,6 +76,12 @@ def plain_tree_of(f: types.FunctionType) -> Any:
             elif isinstance(node, ast.Name):
                 node.id = private.get(node.id, node.id)
     return tree
+
+
+def as_def(tree: ast.Lambda, name: str) -> ast.FunctionDef:
+    """A lambda as a ``def`` of a name."""
+    body = ast.copy_location(ast.Return(tree.body), tree.body)
+    return ast.copy_location(function_definition(name, tree.args, [body]), tree)
 
 
 def function_of(

@@ -24,7 +24,7 @@ import copy
 import itertools
 from typing import Any
 
-from tnp.capture.control_flow.liveness import COMPREHENSION, GENERATOR, PREFIX
+from tnp.capture.control_flow.liveness import COMPREHENSION, GENERATOR, LAMBDA, PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, function_definition, walk
 
 __all__ = ["OF_ITEMS", "Comprehensions"]
@@ -32,7 +32,9 @@ __all__ = ["OF_ITEMS", "Comprehensions"]
 #: stands for the hook that is given a generator's items
 OF_ITEMS = f"{PREFIX}of_items"
 #: functions that go through a generator to its end; those that may end before
-_CONSUMING, _ENDING = frozenset(("list", "max", "min", "sorted", "sum", "tuple")), frozenset(("all", "any"))
+_CONSUMING, _ENDING = frozenset(("list", "max", "min", "sorted", "sum", "tuple", "fromiter")), frozenset(("all", "any"))
+#: the arguments that some of them take besides the generator
+_ARGUMENTS = {"sum": ("start",), "fromiter": ("dtype", "count")}
 #: functions of :mod:`~tnp.capture.control_flow.products` whose items may be many
 _PRODUCTS = frozenset(("product", "combinations", "combinations_with_replacement", "ndindex"))
 _ITEMS, _OVER, _ITEM = f"{PREFIX}items", f"{PREFIX}over", f"{PREFIX}item"
@@ -70,8 +72,19 @@ class Comprehensions(Transformer):
     def _left(self, node: Any) -> Any:
         return node
 
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        """A lambda with comprehensions is a ``def`` before the statement: its body has statements of its own then."""
+        has_some = any(isinstance(n, (ast.ListComp, ast.GeneratorExp)) for n in walk([node.body]))
+        defaults = (*node.args.defaults, *(d for d in node.args.kw_defaults if d))
+        if not has_some or defaults or not self._means_the_same(node):
+            return node
+        name = f"{LAMBDA}{next(self._count)}"
+        body = self.block([ast.copy_location(ast.Return(node.body), node.body)])
+        self._before[-1].append(ast.copy_location(function_definition(name, node.args, body), node))
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
     #: no statement stands before what is in these
-    visit_ClassDef = visit_Lambda = visit_GeneratorExp = visit_SetComp = visit_DictComp = _left
+    visit_ClassDef = visit_GeneratorExp = visit_SetComp = visit_DictComp = _left
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         if not self._moves(node):
@@ -81,7 +94,10 @@ class Comprehensions(Transformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         name = node.func.id if isinstance(node.func, ast.Name) else None
-        generator = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "fromiter":
+            name = "fromiter"
+        generator: Any
+        generator, *more = _arguments(node, name) or (None,)
         if name == "list" and _is_product(generator):
             return self._listed(node, node.func, generator)
         if name in _CONSUMING and _is_map(generator):
@@ -95,7 +111,8 @@ class Comprehensions(Transformer):
         by_python = ast.Lambda(_of_items(), lazy)
         made = self._list_function(generator) if name in _CONSUMING else self._test_function(generator, name == "any")
         hook = ast.Name(OF_ITEMS, ast.Load())
-        return ast.copy_location(ast.Call(hook, [node.func, made, over, by_python], []), node)
+        arguments = [self.visit(node.func), made, over, by_python, *map(self.visit, more)]
+        return ast.copy_location(ast.Call(hook, arguments, []), node)
 
     def visit_List(self, node: ast.List) -> Any:
         items = node.elts[0] if len(node.elts) == 1 else None
@@ -150,10 +167,21 @@ class Comprehensions(Transformer):
 
     def _moves(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """Whether a comprehension means the same in a function of its own."""
-        if any(g.is_async or not _binds_names(g.target) for g in node.generators):
-            return False
+        return not any(g.is_async or not _binds_names(g.target) for g in node.generators) and self._means_the_same(node)
+
+    def _means_the_same(self, node: ast.AST) -> bool:
         names = (*self._frame_functions, "__class__")
         return not any(isinstance(n, _STAYING) or (isinstance(n, ast.Name) and n.id in names) for n in walk([node]))
+
+
+def _arguments(node: ast.Call, name: str | None) -> list[ast.expr] | None:
+    """The arguments of a function of a generator, one after the other; ``None`` if there are others."""
+    others = _ARGUMENTS.get(name or "", ())[max(len(node.args) - 1, 0) :]
+    named = [k.arg for k in node.keywords]
+    is_known = 1 <= len(node.args) <= 1 + len(_ARGUMENTS.get(name or "", ())) and named == [*others[: len(named)]]
+    if not is_known or any(isinstance(a, ast.Starred) for a in node.args):
+        return None
+    return [*node.args, *(k.value for k in node.keywords)]
 
 
 def _is_product(node: Any) -> bool:

@@ -40,9 +40,9 @@ from typing import Any
 
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
-from tnp.capture.control_flow.liveness import COMPREHENSION, PREFIX
+from tnp.capture.control_flow.liveness import COMPREHENSION, LAMBDA, PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, as_list, walk, with_places
-from tnp.capture.rewrite.code_of_tree import compiled, private_names, tree_of
+from tnp.capture.rewrite.code_of_tree import as_def, compiled, private_names, tree_of
 from tnp.capture.rewrite.comprehensions import OF_ITEMS, Comprehensions
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.outlining import IF_BOUND
@@ -560,21 +560,19 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     node = tree_of(f, private)
     if node is None:
         return None
-    if not isinstance(node, ast.Lambda):
-        node.body = Comprehensions(_FRAME_FUNCTIONS - _OF_MODULE).block(node.body)
+    if isinstance(node, ast.Lambda):  # comprehensions become statements
+        node = as_def(node, f.__name__)
+    node.body = Comprehensions(_FRAME_FUNCTIONS - _OF_MODULE).block(node.body)
     names = Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
     rewriter = _Rewriter(names.bound - names.outer, outside, outside & only_assigned(node), private)
-    if isinstance(node, ast.Lambda):
-        node.body = rewriter.visit(node.body)
-    else:
-        node.body = [new for s in node.body for new in as_list(rewriter.visit(s))]
-        move_into_else(node.body)
-        return_what_is_raised(node, RUNTIME)
-        hook_unsure_names(node, RUNTIME)
-        rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS - _OF_MODULE)
-        mark_what_raises(node, RUNTIME)
+    node.body = [new for s in node.body for new in as_list(rewriter.visit(s))]
+    move_into_else(node.body)
+    return_what_is_raised(node, RUNTIME)
+    hook_unsure_names(node, RUNTIME)
+    rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS - _OF_MODULE)
+    mark_what_raises(node, RUNTIME)
     return compiled(node, f, (RUNTIME,))
 
 
@@ -583,6 +581,8 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
     constants = []
     for c in code.co_consts:
         if isinstance(c, types.CodeType):
+            if c.co_name.startswith(LAMBDA):
+                c = c.replace(co_name="<lambda>", co_qualname=f"{user.co_qualname}.<locals>.<lambda>")
             is_made = c.co_name.startswith(PREFIX) or PREFIX in c.co_varnames[: c.co_argcount]
             c = _renamed(c, user if is_made else c)
         constants.append(c)

@@ -128,8 +128,10 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
     rows = items.as_array(typed=True) if is_counted else _rows(items, filled=True)
     if is_counted and type(start) is int and start == 0:
         return active.current().numpy_function(np.sum, (rows,), {}).item()
-    if type(start) is int and start == 0 and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
-        return _as_item(total(rows), items)
+    is_number = type(start) in (int, float, TracedNumber)
+    if is_number and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
+        found = _as_item(total(rows), items)
+        return found if type(start) is int and start == 0 else start + found
     found = start
     for x in items:
         found = found + x
@@ -189,7 +191,7 @@ def _list(*xs: Any) -> Any:
 
 
 #: functions of generators that are given their items
-_OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple)
+_OF_ITEMS = (all, any, list, max, min, sorted, sum, tuple, np.fromiter)
 
 
 def _sorted(x: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
@@ -213,12 +215,16 @@ def _is_short(x: Iterations) -> bool:
     return count == 0 or (x.constant and count is not None and count <= _FEW and not is_traced(x.item(x.start)))
 
 
+def _has_items_of_trace(x: Any) -> bool:
+    return isinstance(x, (ListStandIn, range, TracedRange)) or (type(x) is TracedArray and x.ndim > 0)
+
+
 def _mapped(runtime: Any, f: Any, mapped: tuple[Any, ...]) -> Iterations | None:
-    """What ``map`` gives of a function and lists that are stand-ins, or what goes along with such, for a function that goes through all;
-    ``None`` for others."""
+    """What ``map`` gives of a function and arrays, ranges or lists that are stand-ins, or what goes along with such, for a function that
+    goes through all; ``None`` for others."""
     function, g, *xs = mapped
     is_own = function is map and type(f) in (type, types.BuiltinFunctionType) and f in _OF_ITEMS
-    if not is_own or active.running() is None or not any(isinstance(x, ListStandIn) for x in xs):
+    if not is_own or active.running() is None or not any(_has_items_of_trace(x) for x in xs):
         return None
     counted = [counted_from_zero(x) for x in xs]
     if any(r is None or not is_known(r.stop) for r in counted):
@@ -230,23 +236,23 @@ def _mapped(runtime: Any, f: Any, mapped: tuple[Any, ...]) -> Iterations | None:
 
 
 def of_items(
-    runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any] | None, *mapped: Any
+    runtime: Any, f: Any, listed: Callable[[Any], Any], over: Any, lazy: Callable[[Any], Any] | None, *more: Any
 ) -> Any:
-    """``f(lazy(over))``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``.
-    Without ``lazy`` it is ``f(over)``, or ``[*over]``. With what is ``mapped``, it is ``f(map(*mapped[1:]))``."""
-    if mapped:
-        found = _mapped(runtime, f, mapped)
+    """``f(lazy(over), *more)``, a function of a generator. ``listed(over)`` is the list of the items, or the result of ``any`` or ``all``.
+    Without ``lazy`` it is ``f(over)``, or ``[*over]``, or with ``more`` it is ``f(map(*more[1:]))``."""
+    if lazy is None and more:
+        found = _mapped(runtime, f, more)
         if found is None:
-            return runtime.call(f, runtime.call(*mapped))
+            return runtime.call(f, runtime.call(*more))
         return listed(found) if f is list else runtime.call(f, listed(found))
     if lazy is None:
         function = list if f is None else f
         is_listed = function is list and type(over) is Iterations and not _is_short(over)
         return listed(over) if is_listed else runtime.call(function, over)
     if active.running() is None or type(f) not in (type, types.BuiltinFunctionType) or f not in _OF_ITEMS:
-        return runtime.call(f, lazy(over))
+        return runtime.call(f, lazy(over), *more)
     found = listed(over)
-    return found if f in (any, all, list) else runtime.call(f, found)
+    return found if f in (any, all, list) else runtime.call(f, found, *more)
 
 
 def _import(name: str, *args: Any, **kwargs: Any) -> Any:

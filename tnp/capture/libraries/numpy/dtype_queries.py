@@ -13,7 +13,7 @@ from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager, NeedsValue
 
-__all__ = ["ANSWERS", "answer_by_kind"]
+__all__ = ["ANSWERS", "BY_KIND", "answer_by_kind"]
 
 
 def _dtype_or_number(x: Any) -> Any:
@@ -60,11 +60,11 @@ def _is_iterable(y: Any) -> bool:
 def answer_by_kind(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function of NumPy's gives that asks what kind of value it is given: Python's numbers, and containers of them, keep their
     values to themselves. ``NotImplemented`` for other functions."""
-    asks = _BY_KIND.get(f)
+    asks = BY_KIND.get(f)
     return asks(*args, **kwargs) if asks is not None and is_traced((*args, *kwargs.values())) else NotImplemented
 
 
-_BY_KIND: dict[Any, Callable[..., Any]] = {np.isscalar: _is_scalar, np.iterable: _is_iterable}
+BY_KIND: dict[Any, Callable[..., Any]] = {np.isscalar: _is_scalar, np.iterable: _is_iterable}
 
 
 def _share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:

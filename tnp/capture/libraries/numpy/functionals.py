@@ -16,6 +16,7 @@ from tnp.capture import active
 from tnp.capture.control_flow.iterables import calls_by_library
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.numpy.operations import fresh
+from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.rewrite.code_origin import is_followed
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -253,6 +254,8 @@ def _along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> 
 
 def _fromiter(iterable: Any, dtype: Any, count: Any = -1, *, like: Any = None) -> Any:
     """``np.fromiter``."""
+    if isinstance(iterable, ListStandIn):
+        return _filled_from(iterable, np.dtype(dtype), count, like)
     values = list(itertools.islice(iterable, _MOST_UNROLLED + 1))
     if len(values) > _MOST_UNROLLED:
         raise NeedsEager("it calls np.fromiter of what is not known to be short")
@@ -264,6 +267,17 @@ def _fromiter(iterable: Any, dtype: Any, count: Any = -1, *, like: Any = None) -
     for value in values:
         _check_held(kind, value)
     return _call(np.array, values, kind)
+
+
+def _filled_from(items: ListStandIn, dtype: np.dtype[Any], count: Any, like: Any) -> Any:
+    """``np.fromiter`` of as many numbers as a loop makes."""
+    is_whole = (type(count) is int and count == -1) or bool(count == items.length())
+    if like is not None or not is_whole:
+        raise NeedsEager("it calls np.fromiter with another count, or with like=")
+    rows = items.as_array(typed=True)
+    if dtype not in _DTYPES or rows.ndim != 1 or rows.dtype.kind not in _HOLDS[dtype.kind]:
+        raise NeedsEager(f"it calls np.fromiter of {rows.dtype} for {dtype}")
+    return _call(np.array, rows, dtype)
 
 
 def _vectorize(pyfunc: Any = np._NoValue, *args: Any, **kwargs: Any) -> Any:

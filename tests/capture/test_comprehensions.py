@@ -149,6 +149,45 @@ def in_a_lambda(x):
     return (lambda y: [v + 1 for v in y[:4]])(x)
 
 
+def in_lambdas(x):
+    scaled, shifted = (lambda y, k: sum(v * k for v in y)), (lambda y: [v + 1 for v in y])
+    made = [lambda y, k=k: sum(v * k for v in y) for k in range(3)]  # with defaults: as Python has it
+    largest = sorted([x, -x], key=lambda y: float(max(v for v in y)))
+    return scaled(x, 2.0), np.array(shifted(x)), [f(x[:9]) for f in made], largest, scaled.__name__, scaled.__qualname__
+
+
+def in_a_lambda_that_sees_a_later_value(x):
+    scaled = lambda y: sum(v * k for v in y)  # noqa: E731 (it is what is tested)
+    k = 3.0
+    return scaled(x)
+
+
+def in_a_lambda_of_a_loop(x):
+    out = np.zeros(3)
+    for k in range(3):
+        scaled = lambda y: sum(v * k for v in y)  # noqa: E731 (the loop's own value)
+        out[k] = scaled(x)
+    return out
+
+
+def with_starts(x):
+    return sum((v for v in x), 1), sum((v for v in x), start=0.5), sum((v for v in x if v > 1e9), 2.0), sum([], 4)
+
+
+def of_iterators(x):
+    found = np.fromiter((v * 2 for v in x), float), np.fromiter((v > 0 for v in x), dtype=bool, count=len(x))
+    return *found, np.fromiter((i for i in range(len(x))), "q"), np.fromiter((v for v in x[:0]), float)
+
+
+def mapped(x):
+    return (
+        sum(map(abs, x)),
+        list(map(float, x)),
+        np.array(list(map(lambda a, b: a * b, x, x[1:]))),
+        sum(map(np.sin, range(30))),
+    )
+
+
 def assigned_within(x):
     out = [(last := v) for v in x[:5]]
     return out, last
@@ -199,7 +238,8 @@ def test_comprehensions(f, executor):
 
 
 WHOLE = [
-    comp, plain, flat, ranged, as_list, mean, enum, zipped, gen_sum, gen_max, rows, stack, arg, gen_all, gen_any, gen_min, gen_sum_if, nested_gen, shadowed, with_two_conditions, in_a_while,
+    comp, plain, flat, ranged, as_list, mean, enum, zipped, gen_sum, gen_max, rows, stack, arg, gen_all, gen_any, gen_min, gen_sum_if, nested_gen, shadowed, with_two_conditions, in_a_while, in_a_lambda_of_a_loop,
+    in_a_lambda_that_sees_a_later_value, mapped,
 ]  # fmt: skip
 
 

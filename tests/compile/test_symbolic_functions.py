@@ -65,6 +65,10 @@ ONE_PROGRAM = {
     "shape of an int": lambda n: (np.zeros(n), np.arange(n), np.eye(n), np.ones((n, n)), np.linspace(0, 1, n)),
     "arithmetic of an int": lambda n: (np.zeros(n // 2), np.zeros(n + 1), np.arange(1, n + 1) ** 2, np.zeros(n) + n),
     "slices by an int": lambda x, n: (x[:n], x[n - 1], x[-n:], x.reshape(n, 1), np.tile(x, n), np.repeat(x, n)),
+    "generators": lambda x: (sum(v * 2 for v in x), sum((v for v in x if v > 0), 1.5), max(abs(v) for v in x), any(v > 9 for v in x)),
+    "comprehensions": lambda x: (np.array([x[i] * 2 for i in range(len(x))]), np.array([v for v in x if v > 0])),
+    "maps": lambda x, y: (sum(map(np.sin, x)), np.array(list(map(lambda a, b: a - b, x, y))), sum(map(abs, x))),
+    "fromiter": lambda x: (np.fromiter((v * 2 for v in x), float), np.fromiter((v for v in x), dtype=float, count=len(x))),
     "gradient of differences": lambda x: tnp.grad(lambda v: np.diff(v).prod() + np.roll(v, 1)[0])(x),
     "gradient of pads": lambda x: tnp.grad(lambda v: (np.pad(v, 1) ** 2).sum() + np.prod(v))(x),
     "gradient of deviations": lambda x: tnp.grad(lambda v: v.std() + v.var(ddof=1) + v.mean())(x),
@@ -150,8 +154,13 @@ def lags(x):
     return np.array([np.dot(x[: n - k], x[k:]) / n for k in range(3)])
 
 
+def lambdas(x):
+    scaled = lambda y, k: sum(v * k for v in y)  # noqa: E731
+    return scaled(x, 2.0), (lambda y: np.array([v + 1 for v in y]))(x[1:]), scaled(x[:-1], -1.0)
+
+
 FUNCTIONS = (
-    slices_stored, masks_stored, indices_stored, parts_of_complex_numbers_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, sizes_inside_a_loop, lags,
+    slices_stored, masks_stored, indices_stored, parts_of_complex_numbers_stored, diagonal_stored, loop_of_an_int, iterations_stored, diffusion, power_iteration, sizes_inside_a_loop, lags, lambdas,
 )  # fmt: skip
 ONE_PROGRAM |= {f.__name__: f for f in FUNCTIONS}
 

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, sizes
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsValue
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Symbol, flat_proxies, map_proxies
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["call_with_sizes", "call_with_values", "with_sizes_as_numbers"]
+__all__ = ["called_knowing", "with_sizes_as_numbers"]
 
 #: elements of an array that decides a shape
 _MOST_KNOWN = 16
 
 
-def call_with_values(
+def called_knowing(
+    tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager,
+    may_settle_sizes: bool,
+) -> Any:  # fmt: skip
+    """``symbol`` called with what it needs to know, if that is values or sizes; ``may_settle_sizes``: it may know the latter.
+
+    Raises ``needed``, or what it needs besides, if it cannot know it.
+    """
+    if isinstance(needed, NeedsValue):
+        try:
+            return _call_with_values(tracer, symbol, args, kwargs, seen, needed)
+        except NeedsValue as another:  # of a number that is computed of a length
+            needed = another
+        may_settle_sizes = may_settle_sizes and not tracer.regions
+    elif not isinstance(needed, NeedsConcreteSize):
+        raise needed
+    if not may_settle_sizes:
+        raise needed
+    return _call_with_sizes(tracer, symbol, args, kwargs, seen, needed)
+
+
+def _call_with_values(
     tracer: Tracer,
     symbol: Symbol,
     args: list[Any],
@@ -51,7 +73,7 @@ def call_with_values(
         known[a.__tnp_value__().name] = a.library.element(a, value)
 
 
-def call_with_sizes(
+def _call_with_sizes(
     tracer: Tracer,
     symbol: Symbol,
     args: list[Any],
@@ -72,9 +94,12 @@ def call_with_sizes(
 
 
 def with_sizes_as_numbers(
-    tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]
+    tracer: Tracer, needed: NeedsEager, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of an operation with numbers in place of arrays of sizes; ``None`` if there are no such arrays."""
+    """The arguments of an operation that cannot be compiled as it is, with numbers in place of arrays of sizes; ``None`` if there are no
+    such arrays, or if it ``needed`` to know a value or a size."""
+    if isinstance(needed, (NeedsValue, NeedsConcreteSize)):
+        return None
 
     def as_numbers(x: Any) -> Any:
         found = (
@@ -83,7 +108,7 @@ def with_sizes_as_numbers(
         return x if found is None else found.tolist() if found.ndim else found.item()
 
     changed = [as_numbers(x) for x in args], {k: as_numbers(x) for k, x in kwargs.items()}
-    is_same = all(a is b for a, b in zip((*changed[0], *changed[1].values()), (*args, *kwargs.values())))
+    is_same = all(map(operator.is_, (*changed[0], *changed[1].values()), (*args, *kwargs.values())))
     return None if is_same else (tuple(changed[0]), changed[1])
 
 

@@ -32,7 +32,7 @@ from tnp.capture.speculation.size_arrays import SizeArrays
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
-from tnp.capture.tracing.known_operands import call_with_sizes, call_with_values, with_sizes_as_numbers
+from tnp.capture.tracing.known_operands import called_knowing, with_sizes_as_numbers
 from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import AssignedName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
@@ -54,7 +54,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, prims, sizes, symbols
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsElements, NeedsOpaque, NeedsValue
+from tnp.core.errors import NeedsEager, NeedsElements, NeedsOpaque
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
@@ -286,27 +286,24 @@ class Tracer:
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
         start = len(self.trace.statements) - self.found_lengths.inserted
+        needed = None
         try:
             result = symbol(*proxies, **keywords)
-        except NeedsValue as needed:
-            try:
-                result = call_with_values(self, symbol, proxies, keywords, seen, needed)
-            except NeedsValue as another:  # of a number that is computed of a length
-                if not library.may_settle_sizes(info) or self.regions:
-                    raise
-                result = call_with_sizes(self, symbol, proxies, keywords, seen, another)
-        except NeedsConcreteSize as needed:
-            if not library.may_settle_sizes(info):
-                raise
-            if isinstance(needed, NeedsElements) and self.specializer.has_elements(needed):
-                return self.call(symbol, args, kwargs)
-            result = call_with_sizes(self, symbol, proxies, keywords, seen, needed)
-        except NeedsEager as needed:
-            if (known := with_sizes_as_numbers(self, args, kwargs)) is not None:
+        except NeedsEager as reason:
+            needed = reason
+        if needed is not None:  # outside of the handler: errors that come now are the program's
+            known = with_sizes_as_numbers(self, needed, args, kwargs)
+            if known is not None:
                 return self.call(symbol, *known)
             if isinstance(needed, NeedsOpaque):
                 return library.opaque_call(self, symbol, args, kwargs)
-            raise
+            if (
+                isinstance(needed, NeedsElements)
+                and library.may_settle_sizes(info)
+                and self.specializer.has_elements(needed)
+            ):
+                return self.call(symbol, args, kwargs)
+            result = called_knowing(self, symbol, proxies, keywords, seen, needed, library.may_settle_sizes(info))
         start += self.found_lengths.inserted
         if symbol.id in library.of_lengths and self.found_lengths.would_tell(result, seen, start):
             return self.call(symbol, args, kwargs)

@@ -488,7 +488,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
             (length,) = sizes.extents(a.shape[d : d + 1], "np.pad")
             if before > 0 or after > 0:
                 check(length > 0, lambda: f"can't extend empty axis {d} using modes other than 'constant' or 'empty'")
-                if type(length) is not int and length > before and length > after:
+                if type(length) is not int and (mode == "edge" or (length > before and length > after)):
                     a = _pad_positions(a, length, before, after, mode, d)
                     continue
                 known = tuple(map(symbols.fixed, (before, after)))

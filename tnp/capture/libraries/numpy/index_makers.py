@@ -34,11 +34,21 @@ def made_by(owner: Any, key: Any) -> Any:
     if isinstance(key, str):
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
     if owner is np.mgrid or owner is np.ogrid:
+        key = tuple(map(_of_numbers, key)) if type(key) is tuple else _of_numbers(key)
         slices = key if type(key) is tuple else (key,)
         if all(map(_is_of_integers, slices)) and any(_varies(x) for s in slices for x in _ends(s)):
             return _grid(owner, key, slices)
     key = _known(key)
     return _joined(owner, key) if is_traced(key) else fresh(owner[key])
+
+
+def _of_numbers(key: Any) -> Any:
+    """A range with Python's integers in place of NumPy's."""
+    if type(key) is not slice:
+        return key
+    call = active.current().runtime.call
+    is_scalar = (type(x) is TracedArray and x.scalar and x.dtype == np.int64 for x in _ends(key))
+    return slice(*(call(int, x) if scalar else x for x, scalar in zip(_ends(key), is_scalar)))
 
 
 def _known(key: Any) -> Any:

@@ -136,3 +136,22 @@ def test_products_of_tensors():
             for _ in range(2):
                 torch.testing.assert_close(jitted(*args), f(*args), rtol=1e-4, atol=1e-4)
             assert over_products(jitted) == count, f.__name__
+
+
+def test_operations_stay_outside_of_blocks_that_raise():
+    """A division before an ``np.errstate`` with errors only warns, also where its region is taken apart, and goes on behind the block."""
+
+    def f(a, b):
+        ones = np.ones_like(b / a)
+        with np.errstate(divide="raise"):
+            c = (ones == b).astype(complex, copy=False)
+        for _ in range(3):
+            a[0] = a[-1]
+        return c
+
+    jitted = tnp.jit(f)
+    for second in (1, 0):
+        mine, theirs = (np.array([[1], [second], [2], [4]], "int16") for _ in range(2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            assert_same(jitted(mine, np.ones((1, 4)) + 0j), f(theirs, np.ones((1, 4)) + 0j))
+        assert_same(mine, theirs)

@@ -62,6 +62,8 @@ class _Regions:
         #: what is known of operations, by their ``id``
         self.may_raise: dict[int, bool] = {}
         self.made_of_large_numbers = made_of_large_numbers(bsyms)
+        #: what enters and leaves an ``np.errstate`` under which operations raise: one of outside would raise inside
+        self.borders = _borders(bsyms)
         #: operations that are in no group yet, in order
         self.waiting: dict[int, None] = {}
         #: the values that are stored into arguments: the region that makes one may write it there
@@ -151,7 +153,7 @@ class _Regions:
         self.place_waiting([j for j in joining if too_many or not self._may_join(j, kind)])
         joining = [j for j in joining if j in self.waiting]
         is_effect = OpTags.PROGRAM in b.sym.tags or b.has_tag_inside(OpTags.EFFECT)
-        is_barrier = b.has_tag_inside(OpTags.BARRIER)
+        is_barrier = b.has_tag_inside(OpTags.BARRIER) or i in self.borders
         is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders).union(*(self._groups_of_makers(self.bsyms[j]) for j in joining))
@@ -296,6 +298,18 @@ def _keys(bsyms: Sequence[BoundSymbol]) -> tuple[list[Any], set[int]]:
     keys = {i: b.fuser.region_key(b) for i, b in fused.items()}
     joining = {i for i, b in fused.items() if b.fuser.joins_any(b)} if len(set(keys.values())) > 1 else set()
     return [keys.get(i) for i in range(len(bsyms))], joining
+
+
+def _borders(bsyms: Sequence[BoundSymbol]) -> set[int]:
+    """The statements that begin or end an ``np.errstate`` with errors."""
+    found, entered = set(), set()
+    for i, b in enumerate(bsyms):
+        if OpTags.ENTERS_ERRSTATE in b.sym.tags and not set(b.kwargs.values()) <= {"ignore", "warn"}:
+            found.add(i)
+            entered.add(b.output.name)
+        elif OpTags.EXITS_ERRSTATE in b.sym.tags and b.args[0].name in entered:
+            found.add(i)
+    return found
 
 
 #: operations with these tags stay where they are

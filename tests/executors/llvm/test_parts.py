@@ -51,6 +51,20 @@ def test_loops_backwards_through_memory(n, dtype):
     assert np.array_equal(mine, eagers)
 
 
+def scanned(x):
+    return np.cumsum(x), np.cumprod(x), np.exp(1j * x), np.arcsin(x * 1j), x.sum(), np.arctan2(x, x + 1), x**x, x % 0.3
+
+
+def test_nothing_is_written_about_loops_backwards(capfd, monkeypatch):
+    """LLVM remarks on loops that it is told the length of vectors of and does not vectorise."""
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    for n in (11, 40, 400):
+        x = np.random.default_rng(n).random(n)[::-1]
+        for result, expected in zip(tnp.jit(scanned)(x), scanned(x), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("columns", [7, 104, 2049, 5000])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_every_number_of_columns(columns, dtype):

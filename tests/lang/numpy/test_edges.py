@@ -127,6 +127,25 @@ def test_bools_as_lengths_orders_and_many_indices(function):
     check(function, np.ones(1))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.arange(-8, 8, dtype=np.uint8) * x,
+        lambda x: x + np.arange(-2.0, 5.0, dtype=np.uint8),
+        lambda x: x + np.arange(500, 1000, 300, dtype=np.int8),
+        lambda x: np.arange(-len(x), len(x), dtype=np.uint16).sum(),
+    ],
+)
+def test_ranges_of_numbers_that_the_dtype_does_not_hold(function):
+    with pytest.raises(OverflowError):
+        function(np.ones(1))
+    check(function, np.ones(1))
+
+
+def test_ranges_that_wrap_around():
+    check(lambda x: (x + np.arange(250, 260, dtype=np.uint8), x + np.arange(255, 256, dtype=np.uint8)), np.ones(1))
+
+
 def test_a_second_dtype_of_the_same_elements_runs_eagerly():
     with pytest.warns(tnp.EagerFallbackWarning, match="asks for dtype int64"):
         assert tnp.jit(lambda x: np.sum(x, dtype=np.longlong))(np.ones(3)).dtype.char == "q"

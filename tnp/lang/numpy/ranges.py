@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -73,6 +74,11 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
 def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProxy:
     """``start``, ``start + step``, … as ``np.arange`` fills them: by the difference of the first two in ``dtype``."""
     np_dtype = to_numpy_dtype(dtype)
+    if dtype.kind in "iu" and not all(
+        map(functools.partial(_holds, np.iinfo(np_dtype)), (start, start + step)[:length])
+    ):
+        np.arange(start, start + step * min(length, 2), step, np_dtype)  # it raises for most of these
+        raise NeedsOpaque("np.arange of numbers that its dtype does not hold")
     first, second = (np.asarray(x).astype(np_dtype) for x in (start, start + step))
     if dtype.kind == "b":
         check(
@@ -89,6 +95,10 @@ def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProx
     delta = np.subtract(second.astype(wide_numpy), first.astype(wide_numpy))
     made = prims.iota(length, start=first.item(), step=delta.item(), device=cpu_device(None), dtype=wide)
     return clang.convert(made, dtype)
+
+
+def _holds(limits: np.iinfo[Any], x: Any) -> bool:
+    return bool(limits.min <= x <= limits.max)
 
 
 # Of a length that only the program knows

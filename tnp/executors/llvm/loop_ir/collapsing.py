@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tnp.executors.llvm.index import Index, Part, Var
 from tnp.executors.llvm.loop_ir.accumulators import POSITIONS_OF
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Position, Reduce, Statement, parts_of
+from tnp.executors.llvm.loop_ir.nodes import Buffer, Position, Reduce, Statement, subexpressions
 
 __all__ = ["collapses"]
 
@@ -16,7 +16,7 @@ Offset = Callable[[Buffer, tuple[Index, ...]], Index]
 
 def collapses(statements: Sequence[Statement], outer: Var, inner: Var, offset: Offset = Buffer.offset) -> bool:
     """Whether two loops around ``statements`` may run as one: all strides agree, and no statement asks for a position."""
-    if any(isinstance(x, Position) for s in statements for x in parts_of(s.value)):
+    if any(isinstance(x, Position) for s in statements for x in subexpressions(s.value)):
         return False
     if any(isinstance(s, Reduce) and s.op in POSITIONS_OF for s in statements):
         return False

@@ -25,8 +25,8 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
     cost_of,
-    parts_of,
     statements_of,
+    subexpressions,
 )
 from tnp.executors.llvm.loop_ir.splitting import Substitution
 
@@ -58,7 +58,7 @@ def _forwarded(entries: Sequence[Entry], reader: Nest, temporaries: set[Buffer])
     statements = [[] if isinstance(e, Check) else statements_of(e) for e in entries]
     writers = {b: [i for i, some in enumerate(statements[:end]) if any(s.buffer is b for s in some)] for b in made}
     first = next((b for b, found in writers.items() if len(found) > 1), None)
-    if first is None or sum(1 for s in reader.statements for _ in parts_of(s.value)) > MOST_PARTS:
+    if first is None or sum(1 for s in reader.statements for _ in subexpressions(s.value)) > MOST_PARTS:
         return None
     together = {b for b, found in writers.items() if found == writers[first]}
     nests = [entries[i] for i in writers[first]]

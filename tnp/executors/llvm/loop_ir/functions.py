@@ -299,7 +299,12 @@ class Body(Addresses):
             is_short = begin == "0" and end.isdigit() and int(end) <= strips.UNROLLED and self.is_cheap()
             hint = "unrolled" if is_short else "2 vectors" if self.reductions() else "1 vectors"
         if self._has_negative_stride() and (not hint or hint.endswith("vectors")):
-            hint = f"{hint or '1 vectors'} of {strips.vector_length(self.statements)}"
+            is_long = not end.isdigit() or int(end) > strips.LONGEST_SCALAR
+            length = strips.vector_length(self.statements)
+            # Of what LLVM does not vectorise though it is told the length, it writes a remark.
+            hint = (
+                f"{hint or '1 vectors'} of {length}" if is_long and strips.are_vectorised(self.statements) else "scalar"
+            )
         told = f", !llvm.loop !{self.module.hint(hint)}" if hint else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{told}")
         code.block(leave)

@@ -37,9 +37,9 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Position,
     Reduce,
     loads_in,
-    parts_of,
     product,
     statements_of,
+    subexpressions,
 )
 
 __all__ = ["sum_squares_at_once"]
@@ -105,7 +105,7 @@ def _values_and_center(s: Reduce) -> tuple[Expression, Expression] | None:
     values, center = distance.args
     places = [
         i
-        for x in parts_of(center)
+        for x in subexpressions(center)
         for i in (x.at if isinstance(x, Load) else [x.index] if isinstance(x, Position) else [])
     ]
     return None if any(i.variables() & set(s.over) for i in places) else (values, center)

@@ -62,10 +62,10 @@ __all__ = [
     "loads_in",
     "operands_of",
     "order_of",
-    "parts_of",
     "product",
     "statements_of",
     "steps_of",
+    "subexpressions",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -450,11 +450,11 @@ def steps_of(s: Search) -> int:
 
 def cost_of(statements: Sequence[Statement]) -> int:
     """Additions of one point."""
-    found = {id(x): x for s in statements for x in parts_of(s.value)}
+    found = {id(x): x for s in statements for x in subexpressions(s.value)}
     return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply) and x.op != "ldexp")
 
 
-def parts_of(x: Expression) -> Iterator[Expression]:
+def subexpressions(x: Expression) -> Iterator[Expression]:
     """All parts of an expression, each once."""
     waiting, seen = [x], set()
     while waiting:
@@ -487,4 +487,4 @@ def elements_in(at: Iterable[Index]) -> list[Expression]:
 
 def loads_in(x: Expression) -> Iterator[Load]:
     """The loads of an expression."""
-    return (y for y in parts_of(x) if isinstance(y, Load))
+    return (y for y in subexpressions(x) if isinstance(y, Load))

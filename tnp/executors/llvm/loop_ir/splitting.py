@@ -15,7 +15,7 @@ from tnp.executors.llvm import target
 from tnp.executors.llvm.bounds import form, is_provable, simplest
 from tnp.executors.llvm.index import Index, Part, Remainder, Var
 from tnp.executors.llvm.loop_ir.fusion import Renaming
-from tnp.executors.llvm.loop_ir.nodes import Entry, Kernel, Load, Nest, Position, Statement, Store, parts_of
+from tnp.executors.llvm.loop_ir.nodes import Entry, Kernel, Load, Nest, Position, Statement, Store, subexpressions
 from tnp.executors.llvm.rotations import wrapped
 
 __all__ = ["Substitution", "cuts_of", "is_cut", "split"]
@@ -69,7 +69,7 @@ def _parts_with(loop: Var, statements: Iterable[Statement]) -> Iterator[Part]:
     """The quotients and remainders that depend on a loop's variable."""
     for s in statements:
         indices = [*s.at]
-        for x in parts_of(s.value):
+        for x in subexpressions(s.value):
             indices += x.at if isinstance(x, Load) else [x.index] if isinstance(x, Position) else []
         for index in indices:
             for atom in index.terms if not index.is_affine else ():

@@ -15,19 +15,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from tnp.executors.llvm import target
+from tnp.core import dtypes
+from tnp.core.elementwise_table import by_name
+from tnp.executors.llvm import target, vectormath
 from tnp.executors.llvm.code import extreme
 from tnp.executors.llvm.index import Part, Var
 from tnp.executors.llvm.loop_ir import prefetch
 from tnp.executors.llvm.loop_ir.accumulators import IDEMPOTENT, Accumulator, may_reorder, spread
 from tnp.executors.llvm.loop_ir.dependence import At
-from tnp.executors.llvm.loop_ir.nodes import Buffer, Load, Reduce, Statement, Store, cost_of
+from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Load, Reduce, Statement, Store, cost_of, subexpressions
+from tnp.executors.llvm.scalars import elementary
 from tnp.runtime import engine
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.loop_ir.functions import Body
 
-__all__ = ["UNROLLED", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of", "vector_length"]
+__all__ = ["UNROLLED", "are_vectorised", "emit", "emit_columns", "emit_rows", "may_repeat", "parts_of", "vector_length"]
 
 #: writes an iteration; it is given the register of whether reductions count it, or ``None`` if they do
 Write: TypeAlias = Callable[["str | None"], None]
@@ -37,6 +40,8 @@ TIMES = 8
 CHUNK = 4096
 #: iterations of a loop that is written out
 UNROLLED = 8
+#: iterations of a loop that is too short for LLVM to check at run time whether arrays overlap
+LONGEST_SCALAR = 16
 
 
 def vector_length(statements: Sequence[Statement]) -> int:
@@ -46,6 +51,31 @@ def vector_length(statements: Sequence[Statement]) -> int:
     if any(isinstance(s, Reduce) and s.buffer.dtype.kind == "f" for s in statements):
         widest = max(widest, 4)  # half precision is accumulated in single
     return int(engine.target().vector_bits // (8 * widest))
+
+
+#: operations that are instructions; those of the second line on complex numbers, too
+_INSTRUCTIONS = frozenset(
+    "abs bitwise_and bitwise_not bitwise_or bitwise_xor ceil copysign div floor fmax fmin ge gt isfinite isinf isnan left_shift "
+    "le lt maximum minimum reciprocal right_shift round sign signbit sqrt trunc".split()
+)
+_OF_COMPLEX = frozenset("add conj eq logical_and logical_not logical_or mul ne neg positive square sub where".split())
+
+
+def are_vectorised(statements: Sequence[Statement]) -> bool:
+    """Whether LLVM surely makes vectors of statements: they are no scans, and call nothing but functions with forms for vectors."""
+    values = [x for s in statements for x in subexpressions(s.value)]
+    applied = (x for x in values if type(x) is Apply)
+    return all(type(s) in (Store, Reduce) for s in statements) and all(map(_is_vectorised, applied))
+
+
+def _is_vectorised(x: Apply) -> bool:
+    if x.op in _OF_COMPLEX or x.of.kind == "c":
+        return x.op in _OF_COMPLEX
+    c = by_name[x.op].c if x.op in by_name else ""
+    if x.op in _INSTRUCTIONS or c not in vectormath.FUNCTIONS:
+        return x.op in _INSTRUCTIONS
+    wide = dtypes.float64 if x.of is dtypes.float64 else dtypes.float32
+    return vectormath.is_vectorised(c, wide) or elementary.is_own(c, wide)
 
 
 @dataclass(frozen=True)

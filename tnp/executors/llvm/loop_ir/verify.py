@@ -57,7 +57,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     Store,
     Swept,
-    parts_of,
+    subexpressions,
 )
 from tnp.executors.llvm.loop_ir.printing import show
 from tnp.executors.llvm.routines import ROUTINES
@@ -252,7 +252,7 @@ class _Verifier:
     # Expressions
 
     def _expression(self, x: Expression, loops: Sequence[Var]) -> None:
-        for y in parts_of(x):
+        for y in subexpressions(x):
             if isinstance(y, Load):
                 _check(y.buffer in self.known, f"{y.buffer.name} is no buffer of the kernel")
                 _check(len(y.at) == len(y.buffer.shape), f"{y.buffer.name} has another number of dimensions")

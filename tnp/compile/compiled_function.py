@@ -468,6 +468,7 @@ class Jitted(EagerCalls, functools.partial[Any]):
     ) -> Captured:
         prologue.may_catch = self.runs_eagerly and (self._strict or not form.catches_often(self.dispatch.hits))
         prologue.may_leave = self.runs_eagerly and not self._strict
+        prologue.calls_function = self.calls_function
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,

@@ -114,6 +114,8 @@ class EagerCalls:
 
     #: whether calls may run eagerly
     runs_eagerly = True
+    #: whether it is a transform's, and a call may call the function itself, which raises what a branch of it does
+    calls_function = False
     #: whether its programs check operations for NaNs
     _checks_nans = False
 

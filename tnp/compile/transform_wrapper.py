@@ -19,6 +19,7 @@ from tnp.capture.tracing.tracer import Tracer
 from tnp.compile.compiled_function import Jitted, programs_behind
 from tnp.core import languages, prims, pytree
 from tnp.core.errors import GradientError, NeedsEager, TraceError, TransformError
+from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import OpTags
@@ -31,6 +32,8 @@ __all__ = ["Transformed", "call", "is_traced", "leaves_of", "mapped", "own_handl
 
 #: transforms whose functions take the arguments of the function that they are made of
 _CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
+#: those of them that call it once, with these arguments
+_CALLED_ONCE = _CALLED_AS_THE_FUNCTION - {"vmap"}
 
 
 class Transformed(Jitted):
@@ -50,6 +53,7 @@ class Transformed(Jitted):
         error: type[TransformError],
     ) -> None:
         self._made_by = transform, function, options
+        self.calls_function = transform.__name__ in _CALLED_ONCE
         self._compute = compute
         self._error = error
         name = f"tnp.{transform.__name__}({getattr(function, '__qualname__', repr(function))})"
@@ -84,6 +88,14 @@ class Transformed(Jitted):
         self, form: Any, prologue: Any, error: BaseException, excuse: Any = None, *, keeps: bool = True
     ) -> Any:
         raise error
+
+    def _after_error(self, form: Any, values: tuple[Any, ...], error: Exception) -> Any:
+        if type(error) is not AssertionError or error.args != (START_OVER,) or not self.calls_function:
+            return super()._after_error(form, values, error)
+        form.apply(self._made_by[1], values)
+        raise self._error(
+            f"{self.__qualname__}: a branch of the function raised, and does not raise when it is called"
+        ) from None
 
     def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:
         raise self._error(f"{self.__qualname__}: {failure}") from None

@@ -414,10 +414,10 @@ def _demands(test: Any, wanted: bool) -> bool:
     """Goes on as if ``test`` had the truth that is ``wanted``, since the program raises where it has the other: the call runs eagerly then, and
     that raises. Gives whether it can."""
     tracer = active.current()
-    if not tracer.may_start_over():
+    if not tracer.may_start_over() and not tracer.may_raise_while_differentiated():
         return False
     condition = truth_of(test) if wanted else _not(test)
-    tracer.expects_no_error()
+    tracer.trace.catches = tracer.may_lose_stores = True
     tracer.call(prims.assert_, (condition, START_OVER), {})
     return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tnp.capture import active
@@ -88,21 +89,28 @@ class Branch(Trial):
                     raise
 
     def _run(self, side: Any) -> Any:
-        try:
+        with self._noting_errors(side):
             code = side() if side is not None else None
+        if code is None and self.rest is not None:
+            code = self.rest()
+        elif isinstance(code, ConditionalExit) and self.rest is not None:
+            code = self._inner(code.condition, lambda: code.how, self.rest, code)
+        if self.tail == "function":
+            with self._noting_errors(side):  # what is raised in a loop is raised where the loop's code is acted on
+                return self._returned(code)
+        return without(code, CONTINUE) if self.tail == "body" else code
+
+    @contextmanager
+    def _noting_errors(self, side: Any) -> Iterator[None]:
+        """Notes the side of the program that raises."""
+        try:
+            yield
         except Failure:
             raise
         except (Exception, SystemExit, NeedsEager) as error:
             if not isinstance(error, NeedsEager) or error.is_raising:
                 self.raising = side
             raise
-        if code is None and self.rest is not None:
-            code = self.rest()
-        elif isinstance(code, ConditionalExit) and self.rest is not None:
-            code = self._inner(code.condition, lambda: code.how, self.rest, code)
-        if self.tail == "function":
-            return self._returned(code)
-        return without(code, CONTINUE) if self.tail == "body" else code
 
     def _inner(self, condition: Any, then: Any, otherwise: Any, code: Any) -> Any:
         """The code of a branch in this one, at its end; ``code`` is what it acts on."""

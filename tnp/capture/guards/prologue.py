@@ -181,6 +181,8 @@ class Prologue:
         self.may_catch = False
         #: whether Python may run statements of the function
         self.may_leave = False
+        #: whether a call whose program comes to a branch that raises calls the function that a transform is of
+        self.calls_function = False
         #: which sizes of arrays are symbols
         self.varying = VaryingValues()
         self.clear()
@@ -220,6 +222,7 @@ class Prologue:
         made._arrays, made._computed = dict(self._arrays), dict(self._computed)
         made.relations, made.varying = self.relations, self.varying
         made.moves_arrays, made.may_catch, made.may_leave = self.moves_arrays, self.may_catch, self.may_leave
+        made.calls_function = self.calls_function
         return made
 
     def constant(self, value: Any, hint: str = "c") -> str:

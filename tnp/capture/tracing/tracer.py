@@ -405,6 +405,10 @@ class Tracer:
         has_gradients = self.gradients is not None and any(p.lang.name == "torch" for p in arrays)
         return not (self.differentiating or has_gradients) and self.may_expect_no_error()
 
+    def may_raise_while_differentiated(self) -> bool:
+        """Whether the function that is differentiated runs eagerly where the program comes to a branch that raises."""
+        return self.differentiating > 0 and (self.inputs.prologue.calls_function or self.may_expect_no_error())
+
     def may_expect_no_error(self) -> bool:
         """Whether the call may run again eagerly after an error that eager does not raise."""
         return self.inputs.prologue.may_catch and not self.loses_no_stores

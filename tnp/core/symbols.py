@@ -19,18 +19,17 @@ mean something else where arrays are broadcast.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from tnp.core import intervals
 from tnp.core.context import current_trace
+from tnp.core.number_operations import DECIDED, DIVISIONS, MATH, NEUTRAL, PYTHON, SUMS, WITH_EQUAL, WRITTEN
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
 
 __all__ = [
-    "FUNCTIONS",
     "LEAST",
     "Extent",
     "Relations",
@@ -267,8 +266,8 @@ def _text_of(n: Any) -> str:
 def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
     """The result of an operation on two numbers with known values. The trace gets no operation: metas compute shapes with this."""
     if isinstance(a, int) and isinstance(b, int):
-        return cast("int", _FUNCTIONS[operation](a, b))
-    if isinstance(b, int) and b == _NEUTRAL.get(operation):
+        return cast("int", PYTHON[operation](a, b))
+    if isinstance(b, int) and b == NEUTRAL.get(operation):
         return a
     if operation == "mul" and any(isinstance(x, int) and x == 0 for x in (a, b)):
         return 0
@@ -288,8 +287,8 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
 
 
 def _computed(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
-    if operation in _SUMS:
-        found = _alone(intervals.linear(a).plus(intervals.linear(b), _SUMS[operation]))
+    if operation in SUMS:
+        found = _alone(intervals.linear(a).plus(intervals.linear(b), SUMS[operation]))
         if isinstance(found, int):
             return found
         if found is not None:
@@ -298,8 +297,8 @@ def _computed(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int
                 return a
     number: Any = b if isinstance(a, int) else a
     # Outside a trace, where no name is new, its text names it: forms tell numbers by their names.
-    name = None if current_trace() is not None else _WRITTEN[operation].format(_text_of(a), _text_of(b))
-    value: int = _FUNCTIONS[operation](_known(a), _known(b))
+    name = None if current_trace() is not None else WRITTEN[operation].format(_text_of(a), _text_of(b))
+    value: int = PYTHON[operation](_known(a), _known(b))
     made: NumberProxy = type(number)(name, int, value)  # of the class, which this module cannot import
     intervals.note_result(made, operation, (a, b))
     note_relations(made, operation, (a, b))
@@ -490,37 +489,6 @@ def extents(shape: Any) -> tuple[Any, ...] | None:
     return None if any(value_of(n) is None for n in numbers) else tuple(map(extent, numbers))
 
 
-_FUNCTIONS = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-}
-
-#: what leaves a number as it is, on the right
-_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floor_divide": 1}
-
-#: what raises for 0
-_DIVISIONS = frozenset(("floor_divide", "remainder", "div"))
-#: comparisons that the bounds of ``a - b`` may decide
-_DECIDED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-#: comparisons that a lower bound of 0 decides
-_WITH_EQUAL = frozenset(("lt", "ge"))
-
-#: how operations on numbers are written
-#: what the second number counts in a sum
-_SUMS = {"add": 1, "sub": -1}
-_WRITTEN = {
-    "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "floor_divide": "({} // {})", "remainder": "({} % {})",
-    "div": "({} / {})", "pow": "({} ** {})", "int": "int({})", "float": "float({})", "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
-    "lt": "({} < {})", "le": "({} <= {})", "gt": "({} > {})", "ge": "({} >= {})",
-    "sqrt": "sqrt({})", "log": "log({})", "log2": "log2({})", "log10": "log10({})",
-}  # fmt: skip
-#: the functions among these, as the prologue has them
-FUNCTIONS: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in ("sqrt", "log", "log2", "log10")}
-
-
 def _is_plain(x: Any) -> bool:
     return type(x) is int or (type(x) is float and math.isfinite(x))
 
@@ -528,22 +496,22 @@ def _is_plain(x: Any) -> bool:
 def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> None:
     """Makes ``result`` a number with relations where ``operation`` makes it of such numbers and of constants alone."""
     relations = next((r for a in args if (r := getattr(a, "relations", None)) is not None), None)
-    if relations is None or operation not in _WRITTEN:
+    if relations is None or operation not in WRITTEN:
         return
     # The prologue must not divide by 0.
-    by = args[1] if operation in _DIVISIONS else 1
+    by = args[1] if operation in DIVISIONS else 1
     if by == 0 if type(by) in (int, float) else not is_symbol(by) or relations.equal(by, 0):
         return
     if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
         return
-    if operation in FUNCTIONS and not _is_positive(args[0]):  # others raise for some sizes
+    if operation in MATH and not _is_positive(args[0]):  # others raise for some sizes
         return
     if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
         alone = _alone(result.form) if result.form is not None else None
         if isinstance(alone, tuple):
             operation, args = alone
         is_number = isinstance(alone, tuple) and alone[1][1] == 0
-        text = _text_of(args[0]) if is_number else _WRITTEN[operation].format(*map(_text_of, args))
+        text = _text_of(args[0]) if is_number else WRITTEN[operation].format(*map(_text_of, args))
         if text.count("(") > LONGEST:
             _forget_origin(result, args)
             return
@@ -551,12 +519,12 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         result.origin = operation, args
         if not all(type(a) is int or is_symbol(a) for a in args):
             return
-        if operation in _DECIDED:
+        if operation in DECIDED:
             low, high = intervals.linear(args[0]).plus(intervals.linear(args[1]), -1).interval()
             if (
                 (low is not None and low > 0)
                 or (high is not None and high < 0)
-                or (operation in _WITH_EQUAL and low == 0)
+                or (operation in WITH_EQUAL and low == 0)
                 or low == high == 0
             ):
                 result.text = str(result.value)
@@ -592,7 +560,7 @@ def _expanded(result: NumberProxy, a: intervals.Linear, b: intervals.Linear) -> 
 def _product(like: NumberProxy, x: NumberProxy, y: NumberProxy) -> NumberProxy:
     """The product of two numbers, as a number with the relations of ``like``."""
     assert like.relations is not None
-    text = _WRITTEN["mul"].format(_text_of(x), _text_of(y))
+    text = WRITTEN["mul"].format(_text_of(x), _text_of(y))
     if text not in like.relations.atoms:
         name = None if current_trace() is not None else text
         made: NumberProxy = type(like)(name, int, _known(x) * _known(y))

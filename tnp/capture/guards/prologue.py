@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tnp.capture.guards.varying_values import VaryingValues
+from tnp.core.number_operations import MATH
 from tnp.core.printing import compile_source
-from tnp.core.symbols import FUNCTIONS, LEAST, Relations
+from tnp.core.symbols import LEAST, Relations
 
 __all__ = [
     "MISS",
@@ -198,7 +199,7 @@ class Prologue:
             "disjoint": disjoint,
             "same_dtype": same_dtype,
             "same_float": same_float,
-            **FUNCTIONS,
+            **MATH,
         }
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()

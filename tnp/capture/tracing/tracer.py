@@ -90,8 +90,11 @@ class Tracer:
         #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
         self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
-        self.specializer, self.found_lengths = Specializer(self, evaluator), FoundLengths(self)
-        self.size_arrays = SizeArrays(self)
+        self.specializer, self.found_lengths, self.size_arrays = (
+            Specializer(self, evaluator),
+            FoundLengths(self),
+            SizeArrays(self),
+        )
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them

@@ -90,18 +90,13 @@ class Tracer:
         #: which of its bools are known at the present place, and the variables that loops bind to arrays with more rows each time
         self.facts, self.growing = Facts(), dict[str, int]()
         #: the values that Python has to know
-        self.specializer, self.found_lengths, self.size_arrays = (
-            Specializer(self, evaluator),
-            FoundLengths(self),
-            SizeArrays(self),
-        )
+        self.specializer = Specializer(self, evaluator)
+        self.found_lengths, self.size_arrays = FoundLengths(self), SizeArrays(self)
         ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         trace.before_value_guard = lambda number: know_integers_beside_symbols(number, self)
         #: how many functions are being differentiated: a value guard's result would be a constant to them
         self.differentiating = 0
-        self.inputs = inputs
-        self.strict = strict
-        inputs.tracer = self
+        self.inputs, self.strict, inputs.tracer = inputs, strict, self
         #: by runtime and name, values of global and closure names that stand for themselves and are guarded
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: the global and closure names that the program assigns, by where they are

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 import numpy as np
@@ -358,7 +357,7 @@ def resize(a: Any, new_shape: Any) -> TensorProxy:
 @npsymbol()
 def shape(a: Any) -> tuple[Any, ...]:
     """The lengths of the dimensions, as Python integers."""
-    return tuple(map(symbols.number_of, sizes.extents(as_array(a).shape, "np.shape")))
+    return tuple(as_array(a).shape)
 
 
 @npsymbol()
@@ -372,5 +371,4 @@ def size(a: Any, axis: Any = None) -> Dim:
     """The number of elements, of all dimensions or along those named, as a Python integer."""
     a = as_array(a)
     dims = range(a.ndim) if axis is None else normalized_axes(a.ndim, axis)
-    lengths = sizes.extents(a.shape, "np.size")
-    return symbols.number_of(math.prod([lengths[d] for d in dims]))
+    return sizes.product([a.shape[d] for d in dims])

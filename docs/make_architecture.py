@@ -81,8 +81,8 @@ _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
 
 #: the modules of ``core``, in layers: a module imports those of the layers before its own alone
 LAYERS_OF_CORE = (
-    "context devices dtypes elementwise_table errors graph_utils languages metadata number_operations reduction_table rendering",
-    "array_kinds gradient_marks intervals tuples",
+    "context devices dtypes elementwise_table errors graph_utils languages metadata reduction_table rendering",
+    "array_kinds gradient_marks intervals number_operations tuples",
     "symbols",
     "sizes slice_bounds",
     "proxies",

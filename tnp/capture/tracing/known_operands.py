@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, sizes
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsValue
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsElements, NeedsValue
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Symbol, flat_proxies, map_proxies
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["called_knowing", "with_sizes_as_numbers"]
+__all__ = ["called_knowing", "other_operands"]
 
 #: elements of an array that decides a shape
 _MOST_KNOWN = 16
@@ -93,11 +93,13 @@ def _call_with_sizes(
     return symbol(*args, **kwargs)
 
 
-def with_sizes_as_numbers(
-    tracer: Tracer, needed: NeedsEager, args: tuple[Any, ...], kwargs: dict[str, Any]
+def other_operands(
+    tracer: Tracer, needed: NeedsEager, args: tuple[Any, ...], kwargs: dict[str, Any], may_settle_sizes: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of an operation that cannot be compiled as it is, with numbers in place of arrays of sizes; ``None`` if there are no
-    such arrays, or if it ``needed`` to know a value or a size."""
+    """The arguments with which an operation is called again that cannot be compiled as it is: numbers in place of arrays of sizes, or the
+    same where a length was found to be large enough. ``None`` if there are none."""
+    if isinstance(needed, NeedsElements):
+        return (args, kwargs) if may_settle_sizes and tracer.specializer.has_elements(needed) else None
     if isinstance(needed, (NeedsValue, NeedsConcreteSize)):
         return None
 

@@ -32,7 +32,7 @@ from tnp.capture.speculation.size_arrays import SizeArrays
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.growing import GrowingArray, array_of
-from tnp.capture.tracing.known_operands import called_knowing, with_sizes_as_numbers
+from tnp.capture.tracing.known_operands import called_knowing, other_operands
 from tnp.capture.tracing.optional_values import Facts, TracedOptional, settled
 from tnp.capture.tracing.outer_names import AssignedName, assigned_names
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
@@ -54,7 +54,7 @@ from tnp.capture.tracing.traced_values import (
     is_fitting_mask,
 )
 from tnp.core import dtypes, prims, sizes, symbols
-from tnp.core.errors import NeedsEager, NeedsElements, NeedsOpaque
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
@@ -290,17 +290,11 @@ class Tracer:
         except NeedsEager as reason:
             needed = reason
         if needed is not None:  # outside of the handler: errors that come now are the program's
-            known = with_sizes_as_numbers(self, needed, args, kwargs)
-            if known is not None:
-                return self.call(symbol, *known)
+            given = other_operands(self, needed, args, kwargs, library.may_settle_sizes(info))
+            if given is not None:
+                return self.call(symbol, *given)
             if isinstance(needed, NeedsOpaque):
                 return library.opaque_call(self, symbol, args, kwargs)
-            if (
-                isinstance(needed, NeedsElements)
-                and library.may_settle_sizes(info)
-                and self.specializer.has_elements(needed)
-            ):
-                return self.call(symbol, args, kwargs)
             result = called_knowing(self, symbol, proxies, keywords, seen, needed, library.may_settle_sizes(info))
         start += self.found_lengths.inserted
         if symbol.id in library.of_lengths and self.found_lengths.would_tell(result, seen, start):

@@ -291,3 +291,25 @@ def test_a_loop_that_ends_with_a_view_leaves_the_callers_own_array_if_it_does_no
         found, expected = tnp.jit(both, strict=True)(x), both(x)
         assert_same(found, expected)
         assert [y is x for y in found] == [y is x for y in expected]
+
+
+def test_only_loops_that_are_short_as_a_whole_are_written_out(monkeypatch, tmp_path):
+    """Each loop over 4 x 6 x 6 elements was, three in one another: 22,000 instructions, of which LLVM took seconds to make code."""
+    monkeypatch.setenv("TNP_DUMP", "ir")
+    monkeypatch.setenv("TNP_DUMP_DIR", str(tmp_path))
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+
+    def diffuse(u, n):
+        u = u.copy()
+        d, f = np.zeros_like(u), np.zeros_like(u)
+        for _ in range(n):
+            d[:-1] = np.diff(u, axis=0)
+            f[:] = np.exp(-(d**2)) * d
+            f[:, 1:] -= f[:, :-1] * 0.5
+            u += 0.1 * f
+        return u
+
+    u = np.random.default_rng(0).random((4, 6, 6))
+    assert_same(tnp.jit(diffuse, executors=EVERYTHING)(u, 3), diffuse(u, 3))
+    texts = [path.read_text() for path in tmp_path.iterdir()]
+    assert texts and max(text.count("\n") for text in texts) < 1000

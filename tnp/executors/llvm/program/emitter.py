@@ -14,7 +14,6 @@ from tnp.executors.llvm.code import Code, extreme, told_apart
 from tnp.executors.llvm.program.instructions import DOMAIN, RARELY, SCOPES, UNPREDICTABLE, USUALLY, Writer
 from tnp.executors.llvm.program.interrupts import Polls
 from tnp.executors.llvm.program.ir import Allocation, Block, Branch, Instruction, Loop, While
-from tnp.executors.llvm.program.parallel import is_written_out
 from tnp.runtime.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class Emitter(Writer):
     # Loops
 
     def loop(self, x: Loop) -> None:
-        if is_written_out(x):
+        if x.is_written_out:
             assert x.first.known is not None and x.last.known is not None
             for value in range(x.first.known, x.last.known):
                 self.values[x.variable] = str(value)

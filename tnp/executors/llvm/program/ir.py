@@ -166,6 +166,8 @@ class Loop:
     body: Block = field(default_factory=list)
     #: instructions of an iteration, about
     work: float = 0.0
+    #: whether it is written once for each iteration
+    is_written_out: bool = False
     #: what it needs to run on all threads, if it may and should
     parallel: Any = None
 

@@ -52,7 +52,7 @@ from tnp.executors.llvm.program.values import Memory
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.lowering import Program
 
-__all__ = ["UNKNOWN_TRIPS", "Parts", "choose", "is_written_out", "measure", "most_of", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "Parts", "choose", "measure", "most_of", "trips_of"]
 
 #: iterations of a loop that is written out, and instructions that this may come to
 UNROLLED, LONGEST_UNROLLED = 8, 250
@@ -104,7 +104,8 @@ def _is_of_loops(x: Int) -> bool:
 
 
 def measure(block: Block) -> float:
-    """About how many instructions a block takes, where loops have as many iterations as they are likely to have. Notes it in its loops."""
+    """About how many instructions a block takes, where loops have as many iterations as they are likely to have. Notes it in its loops, and
+    which of them are written out."""
     total = 0.0
     for item in block:
         if isinstance(item, Instruction):
@@ -112,10 +113,10 @@ def measure(block: Block) -> float:
             continue
         inside = sum(map(measure, parts_of(item)))
         if isinstance(item, Loop):
-            item.work = inside + 3
-            if is_written_out(item):
-                item.work = inside
-            elif _is_straight(item.body):
+            is_straight = _is_straight(item.body)
+            item.is_written_out = is_straight and _is_short(item, inside)
+            item.work = inside if item.is_written_out else inside + 3
+            if is_straight and not item.is_written_out:
                 item.work *= target.VECTORISED
             inside = item.work * item.trips
         total += inside
@@ -125,17 +126,17 @@ def measure(block: Block) -> float:
 def _is_straight(block: Block) -> bool:
     """Whether there is nothing but straight-line code, without calls of anything but LLVM's own functions."""
     return all(
-        item.op not in _BRANCHES if isinstance(item, Instruction) else isinstance(item, Loop) and is_written_out(item)
+        item.op not in _BRANCHES if isinstance(item, Instruction) else isinstance(item, Loop) and item.is_written_out
         for item in block
     )
 
 
-def is_written_out(loop: Loop) -> bool:
-    """Whether a loop that has been measured is short enough to be written once for each iteration."""
+def _is_short(loop: Loop, work: float) -> bool:
+    """Whether a loop may be written once for each iteration, of so many instructions."""
     if not loop.of_elements or loop.some != TRUE or loop.first.known is None or loop.last.known is None:
         return False
     count = loop.last.known - loop.first.known
-    return count <= UNROLLED and count * (loop.work - 3) <= LONGEST_UNROLLED and _is_straight(loop.body)
+    return count <= UNROLLED and count * work <= LONGEST_UNROLLED
 
 
 # Which loops

@@ -270,3 +270,37 @@ def test_objects_returned():
     for made, others in zip(tnp.jit(f, strict=True)(X), f(X), strict=True):
         assert type(made) is type(others)
         assert_same(object.__getattribute__(made, "__dict__"), object.__getattribute__(others, "__dict__"))
+
+
+class Table:
+    scale = 2.0
+
+    def __init__(self, values):
+        self.values = values
+        self.kept = self.columns
+
+    @property
+    def columns(self):
+        return self.values * K if len(self.values) > 2 else self.values  # K is another one in later calls
+
+
+class CachedTable(Table):
+    scale = 3.0
+
+    def __init__(self, *args):
+        self._columns = None
+        super().__init__(*args)
+
+    @property
+    def columns(self):
+        if self._columns is None:
+            self._columns = super().columns * super().scale
+        return self._columns + self.scale
+
+
+@pytest.mark.parametrize("f", [lambda x: CachedTable(x).kept, lambda x: CachedTable(np.stack([x, x])).columns])
+def test_properties_and_constants_by_super(f, monkeypatch):
+    jitted = tnp.jit(f, strict=True)
+    for k in (2.0, 5.0, 2.0):
+        monkeypatch.setitem(globals(), "K", k)
+        assert_same(jitted(X), f(X))

@@ -98,6 +98,13 @@ def attribute(owner: Any, name: str) -> Any:
             return _of_foreign_by_super(owner, name)
         if is_array_of_class(owner.__self__):
             return _of_array_by_super(owner, name)
+        mro = owner.__self_class__.__mro__
+        kind = next((c for c in mro[mro.index(owner.__thisclass__) + 1 :] if name in vars(c)), object)
+        member = vars(kind).get(name)
+        if type(member) is property and is_followed(member.fget) and not isinstance(owner.__self__, type):
+            return active.current().runtime.call(member.fget, owner.__self__)
+        if member is not None and not hasattr(type(member), "__get__"):
+            return _of_class(kind, name)
         value = getattr(owner, name)
         if isinstance(value, (*_CODE, types.MethodType)):
             return value

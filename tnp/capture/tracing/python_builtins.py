@@ -290,8 +290,16 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
     return active.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
 
 
+#: elements of an array that become those of a deque one by one
+_MOST_IN_DEQUE = 64
+
+
 def _deque(items: Any = (), maxlen: Any = None) -> Any:
     """``collections.deque(items, maxlen)``, which takes no number but an ``int``."""
+    if type(items) is TracedArray and items.ndim and items.shape[0] > _MOST_IN_DEQUE:
+        raise NeedsEager(
+            "it makes a deque of an array"
+        )  # an operation an element, and of most uses Python makes an array again
     return collections.deque(items, None if maxlen is None else operator.index(maxlen))
 
 

@@ -394,6 +394,8 @@ class NumpyLibrary(Operators, Subscripts):
         if symbol is None:
             if name == "resize":
                 return _resize(a)
+            if name in ("__array_interface__", "__array_struct__"):
+                raise NeedsEager("a function that is not traced makes an array of what it is given")
             of_layout = name == "base" or (name == "flags" and a.storage.origin is None and a.ndim > 1)
             reason = AmbiguousView if of_layout else NeedsEager
             raise reason(f"{numpys.__name__}.{name} is not compiled")

@@ -502,9 +502,10 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     by = args[1] if operation in DIVISIONS else 1
     if by == 0 if type(by) in (int, float) else not is_symbol(by) or relations.equal(by, 0):
         return
-    if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
+    is_root = operation == "pow" and type(args[1]) is float
+    if operation == "pow" and not is_root and not (type(args[1]) is int and args[1] >= 0):
         return
-    if operation in MATH and not _is_positive(args[0]):  # others raise for some sizes
+    if (is_root or operation in MATH) and not _is_positive(args[0]):  # others raise for some sizes
         return
     if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
         alone = _alone(result.form) if result.form is not None else None
@@ -540,6 +541,8 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
 
 def _is_positive(x: Any) -> bool:
     """Whether a number surely is: a size, or one as a float."""
+    if isinstance(x, (int, float)):
+        return x > 0
     if x.origin is not None and x.origin[0] == "float":
         return _is_positive(x.origin[1][0])
     least = intervals.bounds(x)[0] if is_symbol(x) else None

@@ -56,6 +56,8 @@ __all__ = ["UNKNOWN_TRIPS", "Parts", "choose", "measure", "most_of", "trips_of"]
 
 #: iterations of a loop that is written out, and instructions that this may come to
 UNROLLED, LONGEST_UNROLLED = 8, 250
+#: the same of nested loops, where all that are written out come to no more than that
+LONGEST_NEST, MOST_WRITTEN_OUT = 2400, 5000
 #: iterations that a loop is taken to have if its bounds are arguments, or if they are read from arrays
 UNKNOWN_TRIPS, READ_TRIPS = 32, 4
 #: iterations that a loop may be taken to have though it mostly has fewer
@@ -105,21 +107,37 @@ def _is_of_loops(x: Int) -> bool:
 
 def measure(block: Block) -> float:
     """About how many instructions a block takes, where loops have as many iterations as they are likely to have. Notes it in its loops, and
-    which of them are written out."""
+    which of them are written out: nested ones as a whole, unless that makes code of which LLVM takes long to make machine code."""
+    total = _measure(block, LONGEST_NEST)
+    return total if _written_out(block) <= MOST_WRITTEN_OUT else _measure(block, LONGEST_UNROLLED)
+
+
+def _measure(block: Block, longest: int) -> float:
     total = 0.0
     for item in block:
         if isinstance(item, Instruction):
             total += weight(item)
             continue
-        inside = sum(map(measure, parts_of(item)))
+        inside = sum(_measure(part, longest) for part in parts_of(item))
         if isinstance(item, Loop):
             is_straight = _is_straight(item.body)
-            item.is_written_out = is_straight and _is_short(item, inside)
+            item.is_written_out = is_straight and _is_short(item, inside, longest)
             item.work = inside if item.is_written_out else inside + 3
             if is_straight and not item.is_written_out:
                 item.work *= target.VECTORISED
             inside = item.work * item.trips
         total += inside
+    return total
+
+
+def _written_out(block: Block) -> float:
+    """The instructions in loops that are written out."""
+    total = 0.0
+    for item in block:
+        if isinstance(item, Loop) and item.is_written_out:
+            total += item.work * item.trips
+        elif not isinstance(item, Instruction):
+            total += sum(map(_written_out, parts_of(item)))
     return total
 
 
@@ -131,12 +149,12 @@ def _is_straight(block: Block) -> bool:
     )
 
 
-def _is_short(loop: Loop, work: float) -> bool:
+def _is_short(loop: Loop, work: float, longest: int) -> bool:
     """Whether a loop may be written once for each iteration, of so many instructions."""
     if not loop.of_elements or loop.some != TRUE or loop.first.known is None or loop.last.known is None:
         return False
     count = loop.last.known - loop.first.known
-    return count <= UNROLLED and count * work <= LONGEST_UNROLLED
+    return count <= UNROLLED and count * work <= longest
 
 
 # Which loops

@@ -308,3 +308,35 @@ def test_a_loop_without_iterations_gives_the_argument_itself():
                 found = jitted(np.array([total]), x)
                 assert (found is x) == (total == 0)
                 np.testing.assert_array_equal(found, function(np.array([total]), x))
+
+
+@eagerly
+def test_views_of_one_array_among_which_a_branch_or_a_loop_chooses():
+    def branch(a, c):
+        first, second, _ = a
+        if c.max():
+            second = first
+        return first, second
+
+    def loop(a, c):
+        first = best = a[0]
+        for k in range(1, len(a)):
+            if c[k] > 0:
+                best = a[k]
+        return first, best
+
+    def one(a, c):
+        best = a[0]
+        for k in range(1, len(a)):
+            if c[k] > 0:
+                best = a[k]
+        return best
+
+    for f in (branch, loop):
+        jitted = tnp.jit(f)
+        for c in (np.zeros(3), np.ones(3)):
+            a = np.arange(6.0).reshape(3, 2)
+            (x, y), (u, v) = jitted(a, c), f(a, c)
+            assert_same((x, y), (u, v))
+            assert (x is y) == (u is v)
+    assert_same(tnp.jit(one, strict=True)(np.eye(3), np.ones(3)), one(np.eye(3), np.ones(3)))

@@ -392,6 +392,8 @@ class Containers:
             first, begun, ends = self._first[name], self._begun(name), self._ends[name]
             value = self._variables[name] = self._left(structure, parts, first, begun, ends, self._description(name))
             self._note_doubt(name, value)
+            if structure.view is not None:  # an object that was there, which another result may be
+                active.current().choices.add(value, [first, *ends])
             if first is not UNBOUND and (begun is not first or any(x is begun for x in ends)):
                 for region in active.current().regions:
                     region.older += _changeable(value, structure)

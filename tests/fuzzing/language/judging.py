@@ -14,6 +14,8 @@ from .worlds import Difference, Outcome, World, differences, is_ill_conditioned
 
 __all__ = ["Verdict", "judged"]
 
+#: calls with arrays of other sizes
+VARIANTS = 2
 #: differences that docs/differences.md allows, or that are only words
 MINOR = ("message", "flags")
 
@@ -33,7 +35,7 @@ class Verdict:
 
 
 def judged(path: Path, executors: Any = None) -> Verdict:
-    """Runs a program's calls under Python and under tnp, and compares. The first call comes again as the last."""
+    """Runs a program's calls under Python and under tnp, and compares. The first call comes again, and then with arrays of other sizes."""
     start = time.perf_counter()
     found = _judged(path, executors)
     found.seconds = time.perf_counter() - start
@@ -51,7 +53,7 @@ def _judged(path: Path, executors: Any) -> Verdict:
     minor: list[str] = []
     expected: list[Outcome] = []
     try:
-        for k in range(CALLS + 1):
+        for k in range(CALLS + 1 + VARIANTS):
             expected.append(eager.call(k, seconds=5.0))
             if isinstance(expected[-1].error, TooLong):
                 return Verdict("too long")

@@ -94,7 +94,12 @@ def _call_with_sizes(
 
 
 def other_operands(
-    tracer: Tracer, needed: NeedsEager, args: tuple[Any, ...], kwargs: dict[str, Any], may_settle_sizes: bool
+    tracer: Tracer,
+    symbol: Symbol,
+    needed: NeedsEager,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    may_settle_sizes: bool,
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments with which an operation is called again that cannot be compiled as it is: numbers in place of arrays of sizes, or the
     same where a length was found to be large enough. ``None`` if there are none."""
@@ -103,13 +108,17 @@ def other_operands(
     if isinstance(needed, (NeedsValue, NeedsConcreteSize)):
         return None
 
-    def as_numbers(x: Any) -> Any:
-        found = (
-            tracer.size_arrays.elements(x._proxy) if type(x) is TracedArray and x._element_type.kind in "iu" else None
-        )
-        return x if found is None else found.tolist() if found.ndim else found.item()
+    def as_numbers(x: Any, is_first: bool = False) -> Any:
+        """Numbers in place of an array of sizes. The first operand, which a method is of, is an array if it has dimensions."""
+        if type(x) is not TracedArray or x._element_type.kind not in "iu" or (is_first and (x.ndim or of_method)):
+            return x
+        found = tracer.size_arrays.elements(x.__tnp_value__())
+        if found is None or not found.size:
+            return x
+        return found.tolist() if found.ndim else found.item()
 
-    changed = [as_numbers(x) for x in args], {k: as_numbers(x) for k, x in kwargs.items()}
+    of_method = ".ndarray." in symbol.id
+    changed = [as_numbers(x, not i) for i, x in enumerate(args)], {k: as_numbers(x) for k, x in kwargs.items()}
     is_same = all(map(operator.is_, (*changed[0], *changed[1].values()), (*args, *kwargs.values())))
     return None if is_same else (tuple(changed[0]), changed[1])
 

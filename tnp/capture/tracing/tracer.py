@@ -290,7 +290,7 @@ class Tracer:
         except NeedsEager as reason:
             needed = reason
         if needed is not None:  # outside of the handler: errors that come now are the program's
-            given = other_operands(self, needed, args, kwargs, library.may_settle_sizes(info))
+            given = other_operands(self, symbol, needed, args, kwargs, library.may_settle_sizes(info))
             if given is not None:
                 return self.call(symbol, *given)
             if isinstance(needed, NeedsOpaque):

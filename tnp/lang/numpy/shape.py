@@ -357,7 +357,17 @@ def resize(a: Any, new_shape: Any) -> TensorProxy:
 @npsymbol()
 def shape(a: Any) -> tuple[Any, ...]:
     """The lengths of the dimensions, as Python integers."""
-    return tuple(as_array(a).shape)
+    return tuple(map(_as_number, as_array(a).shape))
+
+
+def _as_number(n: Dim) -> Dim:
+    """A size as a result: one that the program finds out has been defined, and a result defines a number of its own."""
+    if isinstance(n, int) or n.relations is not None:
+        return n
+    made = prims.convert_number(n, int)
+    made.form = intervals.Linear({n.name: (n, 1)}, 0)
+    made.low = n.low
+    return made
 
 
 @npsymbol()
@@ -371,4 +381,4 @@ def size(a: Any, axis: Any = None) -> Dim:
     """The number of elements, of all dimensions or along those named, as a Python integer."""
     a = as_array(a)
     dims = range(a.ndim) if axis is None else normalized_axes(a.ndim, axis)
-    return sizes.product([a.shape[d] for d in dims])
+    return _as_number(sizes.product([a.shape[d] for d in dims]))

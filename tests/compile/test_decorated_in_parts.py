@@ -3,6 +3,7 @@
 import functools
 import threading
 
+import numpy as np
 import pytest
 
 import tnp
@@ -121,3 +122,28 @@ def test_functions():
         torch.testing.assert_close(found[:2], expected[:2])
         assert found[2] == expected[2]
     assert is_compiled(jitted, "smooth")
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args) * 2
+
+    return call
+
+
+@doubled
+def shifted(x):
+    return np.sin(x) + 1
+
+
+def test_explain_of_a_decorated_function_that_python_calls():
+    def f(x, path):
+        with open(path) as file:
+            return shifted(x) * len(file.read())
+
+    jitted = tnp.jit(f)
+    x = np.linspace(0, 1, 5000)
+    for _ in range(3):
+        np.testing.assert_allclose(jitted(x, __file__), f(x, __file__), rtol=1e-12)
+    assert "Python runs" in str(tnp.explain(jitted))

@@ -25,7 +25,7 @@ from tnp.compile.recursion import running_eagerly
 from tnp.compile.resume_points import ResumePoints, beginning, python_of
 from tnp.compile.turns import Turns
 from tnp.core import check
-from tnp.core.effects import acts_on_the_outside
+from tnp.core.effects import acts_before, acts_on_the_outside
 from tnp.core.errors import (
     EagerFallbackWarning,
     InternalError,
@@ -39,7 +39,8 @@ from tnp.core.errors import (
     user_stack,
     user_stack_level,
 )
-from tnp.core.prims.control_flow import START_OVER
+from tnp.core.prims.control_flow import START_OVER, starts_over
+from tnp.core.subtraces import with_parts
 from tnp.runtime import environment, locks, logs
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
     from tnp.compile.dispatch import Dispatch
     from tnp.compile.executor_selection import ExecutorSelection
     from tnp.compile.specialization import ValueGuard
+    from tnp.core.trace import Trace
 
-__all__ = ["KEEPING", "EagerCalls", "eager_turns", "has_too_many", "recompile_limit"]
+__all__ = ["KEEPING", "EagerCalls", "eager_turns", "has_too_many", "is_start_over", "recompile_limit"]
 
 #: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
 EAGER_LIMIT = 16
@@ -200,14 +202,12 @@ class EagerCalls:
         except Exception:  # its guards read what the program has written, or what they compute raises
             entry = self._one_that_catches(form)
         if entry is None or entry.eager_reason is not None or not entry.traces:
-            if type(error) is AssertionError and error.args == (
-                START_OVER,
-            ):  # its program is not kept, and did nothing yet
+            if is_start_over(error):  # its program is not kept, and did nothing yet
                 return form.apply(self.__tnp_function__, values)
             raise error
         trace = entry.traces[0]
         is_certainly_own = entry.training is not None and not trace.catches
-        if is_certainly_own or acts_on_the_outside(trace, warnings=not trace.catches, draws=not trace.catches):
+        if is_certainly_own or _has_acted(trace, error):
             if is_certain(error):
                 raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
             raise error
@@ -479,3 +479,18 @@ class EagerCalls:
             return result
 
         return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
+
+
+def is_start_over(error: BaseException) -> bool:
+    """Whether an assertion failed that is not the program's own."""
+    return type(error) is AssertionError and error.args == (START_OVER,)
+
+
+def _has_acted(trace: Trace, error: BaseException) -> bool:
+    """Whether a program may have done what cannot be done twice, by the time that it raised ``error``. What an assertion that starts over
+    stands before has not happened."""
+    if trace.catches and is_start_over(error):
+        asserting = [i for i, b in enumerate(trace.bound_symbols) if any(map(starts_over, with_parts(b)))]
+        if asserting and not acts_before(trace, 1 + asserting[-1]):
+            return False
+    return acts_on_the_outside(trace, warnings=not trace.catches, draws=not trace.catches)

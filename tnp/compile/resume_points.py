@@ -205,7 +205,8 @@ class ResumePoints:
     @property
     def functions(self) -> list[Any]:
         """The functions that what Python runs calls, and that are compiled on their own."""
-        made = [made for f, made in self._callees.items() if made is not f and not _takes_callbacks(f)]
+        # Around a function that is compiled, the decorator's own is Python's.
+        made = [made for made in self._callees.values() if type(made) is not types.FunctionType]
         return made + [part for points in self._by_code.values() if points for _, part in points.parts]
 
     def has_parts(self) -> bool:

@@ -17,9 +17,9 @@ from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.capture.tracing.tracer import Tracer
 from tnp.compile.compiled_function import Jitted, programs_behind
+from tnp.compile.eager_calls import is_start_over
 from tnp.core import languages, prims, pytree
 from tnp.core.errors import GradientError, NeedsEager, TraceError, TransformError
-from tnp.core.prims.control_flow import START_OVER
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import OpTags
@@ -90,7 +90,7 @@ class Transformed(Jitted):
         raise error
 
     def _after_error(self, form: Any, values: tuple[Any, ...], error: Exception) -> Any:
-        if type(error) is not AssertionError or error.args != (START_OVER,) or not self.calls_function:
+        if not is_start_over(error) or not self.calls_function:
             return super()._after_error(form, values, error)
         form.apply(self._made_by[1], values)
         raise self._error(

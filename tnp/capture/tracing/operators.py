@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy import array_classes
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.list_of_rows import array_of_rows, element
+from tnp.capture.libraries.numpy.operations import range_as_array
 from tnp.capture.objects.array_classes import ArrayOfClass, elements, is_array_of_class
 from tnp.capture.objects.row_list import ListStandIn, RepeatedList, is_repeated
 from tnp.capture.tracing import scalar_kind
@@ -76,6 +78,12 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
         return operate(tracer, method, *(x.as_array() if isinstance(x, ListStandIn) else x for x in args))
     if TracedOptional in kinds or GrowingArray in kinds:
         return operate(tracer, method, *(array_of(settled(a)) for a in args))
+    if (
+        TracedRange in kinds
+        and TracedArray in kinds
+        and all(x.library is NUMPY for x in args if type(x) is TracedArray)
+    ):
+        return operate(tracer, method, *(range_as_array(x, None) if type(x) is TracedRange else x for x in args))
     if TracedEither in kinds:
         return scalar_kind.operate(method, *args)
     if method in _COMPLEX and _is_complex(args[0]):  # to Python's complex numbers a scalar of float64 is a float
@@ -132,6 +140,8 @@ def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> An
     if not is_operand(other):
         return NotImplemented
     other = array_of(settled(other))
+    if type(other) is TracedRange and target.library is NUMPY:
+        other = range_as_array(other, None)
     if is_array_of_class(other):
         other = elements(other)
     if type(other) is TracedEither:

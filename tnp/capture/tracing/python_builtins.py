@@ -174,6 +174,8 @@ def _len(x: Any) -> Any:
             raise TypeError("len() of unsized object")
         n = x.shape_[0]
         return TracedNumber(n) if isinstance(n, NumberProxy) else n
+    if type(x) is TracedRange and (made := counted_from_zero(x)) is not None and is_known(made.stop) and made.stop >= 0:
+        return made.stop
     found = length_of(x)
     return len(x) if found is None else found
 

@@ -105,7 +105,6 @@ def eig(a: TensorProxy, /) -> tuple[TensorProxy, TensorProxy]:
     """Eigenvalues and right eigenvectors of general matrices, complex."""
     _check_inexact(a, "eig")
     _check_square(a, "eig")
-    sizes.concrete(a.shape[-2:], "eig")
     dtype = dtypes.complex_counterpart(a.dtype)
     return TensorProxy(like=a, shape=a.shape[:-1], dtype=dtype), TensorProxy(like=a, dtype=dtype)
 
@@ -115,7 +114,6 @@ def eigvals(a: TensorProxy, /) -> TensorProxy:
     """Eigenvalues of general matrices, complex: not always, to the last bit, those of :func:`eig`."""
     _check_inexact(a, "eigvals")
     _check_square(a, "eigvals")
-    sizes.concrete(a.shape[-2:], "eigvals")
     return TensorProxy(like=a, shape=a.shape[:-1], dtype=dtypes.complex_counterpart(a.dtype))
 
 
@@ -163,6 +161,5 @@ def slogdet(a: TensorProxy, /) -> tuple[TensorProxy, TensorProxy]:
     """The sign of the determinant, and the logarithm of its magnitude: 0 and -inf where the matrix is singular."""
     _check_inexact(a, "slogdet")
     _check_square(a, "slogdet")
-    sizes.concrete(a.shape[-2:], "slogdet")
     batch: tuple[Dim, ...] = a.shape[:-2]
     return TensorProxy(like=a, shape=batch), TensorProxy(like=a, shape=batch, dtype=dtypes.real_counterpart(a.dtype))

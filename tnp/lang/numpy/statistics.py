@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -299,7 +300,7 @@ def _bin_edges(a: TensorProxy, bins: Any, range: Any) -> tuple[TensorProxy, bool
         raise NeedsOpaque(
             "a number of bins that depends on the values, or a histogram of complex or bool, is not compiled"
         )
-    if isinstance(bins, (TensorProxy, list, tuple)) and as_array(bins).ndim != 0:
+    if isinstance(bins, (TensorProxy, list, tuple, builtins.range)) and as_array(bins).ndim != 0:
         edges = as_array(bins)
         check(edges.ndim == 1, lambda: "`bins` must be 1d, when an array")
         (n,) = sizes.extents(edges.shape, "np.histogram")

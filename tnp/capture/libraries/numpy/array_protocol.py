@@ -1,4 +1,4 @@
-"""Objects of the program's that NumPy's functions ask for an array, by their ``__array__``."""
+"""What NumPy's functions make arrays of: objects of the program's that have an ``__array__``, and ranges of sizes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.libraries.numpy.operations import range_as_array
 from tnp.capture.objects.shadows import guard_code, is_shadow
 from tnp.capture.objects.twins import ARRAY_PROTOCOLS, class_of, is_twin
 from tnp.capture.rewrite.code_origin import is_followed
@@ -15,11 +17,13 @@ from tnp.capture.tracing.traced_values import TracedArray
 __all__ = ["as_arrays"]
 
 _OTHER_PROTOCOLS = (*(name for name in ARRAY_PROTOCOLS if name != "__array__"), "__array_priority__", "__buffer__")
+#: more arguments than there are
+_ALL = 1000
 #: functions that make arrays of so many of their first arguments. Others may refuse what is no array, write to it, or pass on a ``copy``.
 _CONVERTING = {
     **dict.fromkeys(
         "asarray asanyarray ascontiguousarray atleast_1d atleast_2d shape ndim size transpose reshape ravel squeeze swapaxes expand_dims "
-        "moveaxis broadcast_to flip roll repeat tile take sort argsort diag diagonal trace triu tril sum prod mean std var median average "
+        "moveaxis broadcast_to flip roll repeat tile sort argsort diag diagonal trace triu tril sum prod mean std var median average "
         "percentile quantile min max amin amax argmin argmax ptp any all cumsum cumprod diff round nan_to_num nonzero unique cov corrcoef "
         "nansum nanmean nanstd nanvar nanmin nanmax zeros_like ones_like "
         "linalg.norm linalg.inv linalg.det linalg.slogdet linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.svd linalg.qr "
@@ -31,8 +35,17 @@ _CONVERTING = {
         "dot vdot inner outer kron cross tensordot isclose allclose array_equal searchsorted linalg.solve linalg.lstsq".split(),
         2,
     ),
+    **dict.fromkeys(
+        "take outer polyfit polyval isin digitize trapezoid append setdiff1d union1d intersect1d histogram".split(), 2
+    ),
+    **dict.fromkeys("bincount median".split(), 1),
     **dict.fromkeys("where clip interp".split(), 3),
+    **dict.fromkeys("meshgrid ix_".split(), _ALL),
 }
+#: those that make arrays of the dtype that they are asked for, which may not hold the numbers of a range
+_OF_DTYPES = (np.asarray, np.asanyarray, np.ascontiguousarray)
+#: functions that join the arrays of a sequence
+_JOINING = frozenset("concatenate stack vstack hstack dstack column_stack".split())
 
 
 def _count(f: Any, args: tuple[Any, ...]) -> int:
@@ -48,12 +61,24 @@ def _count(f: Any, args: tuple[Any, ...]) -> int:
 
 
 def as_arrays(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Callable[..., Any]) -> tuple[Any, ...]:
-    """``args`` of NumPy's function ``f``, with the arrays that it makes of objects whose classes have nothing but an ``__array__`` for
-    NumPy. ``call`` traces a function."""
+    """``args`` of NumPy's function ``f``, with the arrays that it makes of ranges of sizes, and of objects whose classes have nothing but an
+    ``__array__`` for NumPy. ``call`` traces a function."""
+    args = _without_ranges(f, args)
     if not any(is_shadow(x) or is_twin(type(x)) for x in args) or "dtype" in kwargs or "copy" in kwargs:
         return args  # a dtype is passed on to the method
     count = _count(f, args)
     return (*(_as_array(f, x, call) for x in args[:count]), *args[count:])
+
+
+def _without_ranges(f: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``args`` with arrays in place of ranges whose numbers are traced."""
+    if any(type(x) is TracedRange for x in args):
+        count = 0 if f in _OF_DTYPES else _count(f, args)
+        args = (*(range_as_array(x, None) if type(x) is TracedRange else x for x in args[:count]), *args[count:])
+    is_sequence = bool(args) and type(args[0]) in (list, tuple) and any(type(x) is TracedRange for x in args[0])
+    if is_sequence and getattr(f, "__module__", None) == "numpy" and f.__name__ in _JOINING:
+        args = [range_as_array(x, None) if type(x) is TracedRange else x for x in args[0]], *args[1:]
+    return args
 
 
 def _as_array(f: Any, x: Any, call: Callable[..., Any]) -> Any:

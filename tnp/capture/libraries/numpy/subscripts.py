@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.control_flow.iterables import TracedRange
 from tnp.capture.libraries.base import Library
+from tnp.capture.libraries.numpy.operations import range_as_array
 from tnp.capture.objects.row_list import ListStandIn
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.tracing.scalar_kind import TracedEither, items_stored_in
@@ -184,6 +186,8 @@ def _static_key(tracer: Tracer, key: Any, *, in_slice: bool = False) -> Any:
         return int(key)
     if isinstance(key, ListStandIn):
         return key.as_subscript()
+    if kind is TracedRange:
+        return range_as_array(key, None)
     if is_shadow(key) and hasattr(kind, "__array__"):
         raise NeedsEager(f"it indexes an array with a {kind.__name__}, whose methods NumPy calls")
     return key

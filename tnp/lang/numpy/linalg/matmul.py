@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, prims, sizes, symbols
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
@@ -77,7 +77,8 @@ def multi_dot(arrays: Any) -> TensorProxy:
 
 def _chain_order(lengths: Sequence[sizes.Dim]) -> dict[tuple[int, int], int]:
     """Where to split the chain of matrices i to j (Cormen et al., Introduction to Algorithms, section 15.2)."""
-    bounds = [sizes.bound(n) for n in lengths]
+    known = [(n, symbols.value_of(n)) for n in lengths]  # the sizes of this call, for others the order is right as well
+    bounds = [sizes.bound(n) if value is None else value for n, value in known]
     count = len(bounds) - 1
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}

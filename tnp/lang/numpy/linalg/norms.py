@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
@@ -194,7 +194,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     s = singular_values(a, hermitian)
     if tol is None:
         if rtol is None:
-            rtol = max(sizes.concrete(a.shape[-2:], "matrix_rank")) * epsilon(s.dtype)
+            rtol = prims.mul(symbols.number_of(max(sizes.extents(a.shape[-2:], "matrix_rank"))), epsilon(s.dtype))
         largest = _extreme(prims.amax, s, s.ndim - 1, of_nothing=_NORM_OF_NOTHING)
         limit: Any = times_last(clang.expand_dims(largest, (-1,)), rtol)
     else:

@@ -28,6 +28,7 @@ ONE_PROGRAM = {
     "padded by reflection": lambda x: np.pad(x, (len(x) // 2, 1), mode="reflect"),
     "transform": lambda a: (np.fft.rfft2(a, np.array(a.shape) + 3), np.fft.fftn(a, s=np.array(a.shape) * 2, axes=(0, 1))),
     "repeated": lambda a: (np.tile(a, np.array(a.shape)), np.repeat(a, np.array(a.shape)[0], axis=0)),
+    "clipped": lambda x: (x[np.clip(np.arange(-30, 30), 0, len(x) - 1)], np.arange(9).clip(-len(x), max=len(x) // 2)),
     "rolled": lambda a: np.roll(a, -(np.array(a.shape) // 2), axis=(0, 1)),
     "split": lambda x: np.split(x, np.array([len(x) // 2, len(x) - 1])),
     "grids": lambda a: (*np.mgrid[0 : np.array(a.shape)[0], 0 : np.array(a.shape)[1]], np.indices(np.array(a.shape))),

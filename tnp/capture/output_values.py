@@ -58,6 +58,7 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
 
 
 def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
+    x.library.fix_layout(x)
     value = x.__tnp_value__()
     if is_frozen(x) and inputs.array_objects.setdefault(value.name, x) is x:
         active.current().trace.frozen.add(value.name)

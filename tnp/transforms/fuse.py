@@ -276,13 +276,13 @@ def _unfused(
     updates: Mapping[int, int],
 ) -> Any:  # fmt: skip
     """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
+    first = group[0]
+    ours = first.fuser.array_kind if isinstance(first, Fusable) else None
     group = [part for b in group for part in (b.subsymbols if is_control_flow(b) and not bodies_of(b) else (b,))]
     alone = Trace.like(trace)
     alone.value_guards, alone.row_major = {}, set()
     USER_KIND.put(alone, "numpy")
     HOST_ARRAYS.put(alone, set())
-    first = group[0]
-    ours = first.fuser.array_kind if isinstance(first, Fusable) else None
     given = {p.name: _in_library(p, ours, alone) for p in inputs}
     sizes = {
         n.name: (k, d, n)

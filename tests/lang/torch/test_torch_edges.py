@@ -237,6 +237,26 @@ def test_weights_with_lengths_of_their_own(shape, dim):
     assert "opaque" not in str(tnp.explain(jitted))
 
 
+def test_blocks_of_any_size_with_empty_results():
+    """The block's operations run one by one, on arrays, as its native code takes them."""
+
+    def f(x, w):
+        y = x @ w
+        a, b = x.sum(), y.sum()
+        d = ((x + a * y) @ w - y).square().mean().sqrt() / a
+        if d <= 1e-15:
+            e = torch.max(a, a * 1e-3)
+        else:
+            e = 0.01 / max(b, d)
+        return e, torch.tensor([])
+
+    jitted = tnp.jit(f)
+    w = torch.eye(3, requires_grad=True)
+    for n in (2, 4, 7):
+        x = torch.linspace(0.1, 1, 3 * n).view(n, 3)
+        torch.testing.assert_close(jitted(x, w), f(x, w))
+
+
 def test_a_dtype_by_type():
     for f in (
         lambda x: x.type(torch.float64) * 2,

@@ -125,6 +125,58 @@ for _name, _make in MODULES.items():
         table(True)(_case)
 
 
+# How results lie, as the caller sees it
+
+
+NOT_IN_ORDER = {
+    "softmax": lambda x: x.softmax(-1),
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
+    "batch_norm": lambda x: F.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1])),
+    "cumsum": lambda x: x.exp().cumsum(2),
+    "tril": lambda x: x.tril(),
+    "masked_fill": lambda x: x.masked_fill(x > 1, 0.0),
+    "var": lambda x: x.var(-1),
+    "sum": lambda x: x.sum(0),
+    "avg_pool": lambda x: F.avg_pool2d(x, 2),
+    "conv": lambda x: F.conv2d(x, torch.ones(3, x.shape[1], 1, 1)),
+    "linear": lambda x: F.linear(x, torch.ones(5, x.shape[-1])),
+    "product": lambda x: x * torch.ones(x.shape),
+    "lerp": lambda x: torch.lerp(x, x * 2, 0.5),
+    "elementwise": lambda x: (x * 2 + x.sigmoid()).clamp(0, 1),
+    "chain": lambda x: (x * 2).softmax(-1) + 1,
+    "written": lambda x: x.cumsum(-1).mul_(3),
+}
+TURNS = {
+    "transposed": lambda x: x.transpose(1, 2),
+    "permuted": lambda x: x.permute(0, 3, 2, 1),
+    "last": lambda x: x.permute(0, 2, 3, 1),
+}
+for _name, _function in NOT_IN_ORDER.items():
+
+    def _case(jit, function=_function):
+        found = []
+        for gradients in (False, True):
+            for turn in TURNS.values():
+                x = (5 * count(2, 4, 6, 4)).sin().requires_grad_(gradients)
+                whole = jit(lambda x, turn=turn: function(turn(x)))(x)
+                line = jit(lambda x, turn=turn: function(turn(x)).contiguous().view(-1))(x)
+                found += [whole, whole.stride(), line]
+                if gradients:
+                    found += torch.autograd.grad(line.sin().sum(), x)
+        return found
+
+    _case.__name__ = f"strides_of_{_name}"
+    table(True)(_case)
+
+
+@table(True)
+def strides_for_any_size(jit):
+    j = jit(lambda x: (x.transpose(1, 2).softmax(-1), x.transpose(1, 2).softmax(-1).contiguous().view(-1)))
+    found = [j(count(n, 3, m, 4)) for n, m in ((2, 5), (3, 7), (5, 6), (4, 9))]
+    return found, [whole.stride() for whole, _ in found]
+
+
 # What a program asks
 
 

@@ -71,7 +71,9 @@ def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: b
     ``"always"``)."""
     strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
     if len(result.shape) > 1 and strides is not None and row_major != "always":
-        if not all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values()):
+        if not all(
+            type(h._strides) is not Later and h.storage.laid_out is None and is_row_ordered(h) for h in seen.values()
+        ):
             strides = None
     handle = TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
     handle.storage.owner = id(handle)
@@ -271,6 +273,7 @@ class _ReadOnly(Storage):
     has_list = property(lambda self: self.base.has_list)
     unowned = property(lambda self: self.base.unowned)
     origin = property(lambda self: self.base.origin)
+    laid_out = property(lambda self: self.base.laid_out)
     writable = property(lambda self: False)
 
     def refusal(self) -> BaseException:

@@ -43,8 +43,8 @@ class Storage:
     """
 
     __slots__ = (
-        "__weakref__", "chosen_with", "has_detached_view", "has_list", "listed", "lost", "origin", "owner", "reshaped_with", "serial",
-        "source", "unowned", "value", "version", "writable", "written",
+        "__weakref__", "chosen_with", "has_detached_view", "has_list", "laid_out", "listed", "lost", "origin", "owner", "reshaped_with",
+        "serial", "source", "unowned", "value", "version", "writable", "written",
     )  # fmt: skip
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
@@ -71,6 +71,8 @@ class Storage:
         self.has_list = False
         #: whether there is a tensor on it of which autograd does not know that it is one
         self.has_detached_view = False
+        #: the array that was made with it, if eager may lay it out otherwise than the executors do by themselves
+        self.laid_out: TracedArray | None = None
         #: tells which of two storages was made first
         self.serial = next(serials)
 

@@ -377,12 +377,15 @@ def _clipped(a: TensorProxy, low: Any, high: Any) -> TensorProxy:
         np.empty(0).clip(None, None)  # raises where this version of NumPy needs a bound
     if a.dtype.kind in "iu":
         limits = np.iinfo(to_numpy_dtype(a.dtype))
-        numbers = [pyval(x) if _is_int(x) else None for x in (low, high)]
+        # numbers that vary are int64, so every int64 array takes them
+        numbers = [
+            pyval(x) if type(x) is int or (_is_int(x) and a.dtype is not dtypes.int64) else None for x in (low, high)
+        ]
         if any(n is not None and not limits.min <= n <= limits.max for n in numbers):
             np.empty(0, limits.dtype).clip(*numbers)  # raises where this version of NumPy takes no such bound
         # Python numbers at or beyond the limits of the dtype bound nothing.
-        low = None if _is_int(low) and pyval(low) <= limits.min else low
-        high = None if _is_int(high) and pyval(high) >= limits.max else high
+        low = None if numbers[0] is not None and numbers[0] <= limits.min else low
+        high = None if numbers[1] is not None and numbers[1] >= limits.max else high
     if low is None and high is None:
         return ufuncs.positive(a)
     if low is None or high is None:

@@ -298,7 +298,7 @@ def normalised(a: TensorProxy, dims: tuple[int, ...], eps: Any) -> TensorProxy:
     return clang.mul(centred, clang.rsqrt(clang.add(variance, eps)))
 
 
-@torchsymbol(F.layer_norm, torch.layer_norm, row_major="always", rounds_once=True)
+@torchsymbol(F.layer_norm, torch.layer_norm, rounds_once=True)
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: Any = None
 ) -> TensorProxy:

@@ -7,8 +7,9 @@ dimensions in memory does not depend on them, since none is 0 or 1.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -17,19 +18,23 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from tnp.capture import active
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major
+from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major, same_layout
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
-from tnp.core import sizes, symbols
+from tnp.core import languages, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch import registry
 from tnp.lang.torch.autocast import switched_off
 from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.fills import laid_out
 from tnp.runtime.quiet import quiet
 
-__all__ = ["drawing", "function_of", "is_contiguous_as", "known_strides", "lay_out", "reach", "strides_of_like"]
+__all__ = [
+    "drawing", "fix_before", "function_of", "in_eagers_layout", "is_contiguous_as", "known_strides", "lay_out", "not_a_view", "reach",
+    "strides_of_like",
+]  # fmt: skip
 
 #: elements beyond which a function is called on tensors without data, which of few functions lie otherwise
 MOST = 1 << 22
@@ -46,6 +51,9 @@ def _batch_norm(input: torch.Tensor, mean: Any, var: Any, *others: Any) -> tuple
     weight, bias, momentum, eps = others
     return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, var
 
+
+#: functions that view their argument, or copy it, depending on how it lies in memory
+_BY_LAYOUT = frozenset(("contiguous", "flatten", "ravel", "reshape", "reshape_as", "unflatten", "view", "view_as"))
 
 #: symbols that stand for parts of torch's functions, and functions whose results lie as theirs
 _PARTS: dict[str, Callable[..., Any]] = {
@@ -66,8 +74,12 @@ def function_of(symbol: Symbol) -> Callable[..., Any] | None:
     return found
 
 
-def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-    """Says of the arrays of ``result`` whose strides are not known that they are those which ``function`` gives."""
+def lay_out(
+    function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *,
+    tags: Collection[OpTags] = (), opaque: bool = False,
+) -> None:  # fmt: skip
+    """Says of the arrays of ``result`` whose strides are not known that they are those which ``function`` gives. ``opaque``: it runs as
+    itself."""
     by_format = getattr(function, "__name__", "").startswith(_BY_FORMAT)
     if type(result) is TracedArray and result._strides is not None and not by_format:  # nearly always
         return
@@ -101,6 +113,51 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
     for i, a in made.items():
         if a._strides is None:
             a._strides = Later(given, partial(strides, i))
+            lies_as_eagers = all(x.storage.laid_out is None for x in given) and (
+                opaque or (OpTags.ELEMENTWISE in tags and _lie_alike(given))
+            )
+            if not lies_as_eagers:
+                a.storage.laid_out = a
+
+
+def _lie_alike(arrays: list[TracedArray]) -> bool:
+    """Whether operands surely lie in memory in one way, so that their elementwise results lie so, too."""
+    with_layout = [a for a in arrays if a.ndim > 1]
+    return all(same_layout(a, b) for a, b in itertools.pairwise(with_layout))
+
+
+def fix_before(name: str, args: tuple[Any, ...]) -> None:
+    """Fixes the layout of what a function of that name is about to view."""
+    if name in _BY_LAYOUT and args and type(args[0]) is TracedArray:
+        in_eagers_layout(args[0])
+
+
+def not_a_view(a: TracedArray) -> BaseException:
+    """What ``a.view(…)`` raises where it is a copy, as far as is known."""
+    if a.strides_ is None:
+        return NeedsEager("it views a tensor whose layout tnp does not know")
+    return RuntimeError("view size is not compatible with input tensor's size and stride")
+
+
+def in_eagers_layout(a: TracedArray) -> None:
+    """Gives the memory of ``a`` the layout that eager gives it, where executors may choose another one.
+
+    The layout is fixed here, and not where the memory is made, since most of it lies within a kernel, or nothing depends on its layout.
+    """
+    made = a.storage.laid_out
+    if made is None or active.current().regions:
+        return
+    storage, strides = made.storage, made.strides_
+    storage.laid_out = None
+    if strides is None:
+        return
+    present, lengths = _present(strides), _present(made.shape_)
+    fastest_first = sorted(range(len(present)), key=lambda d: (present[d], -d))
+    if any(present[d] != math.prod(lengths[i] for i in fastest_first[:at]) for at, d in enumerate(fastest_first)):
+        return  # there are gaps
+    order = [fastest_first.index(d) for d in range(len(present))]
+    with languages.language_context(storage.value.lang):
+        storage.set_value(prims.stride_order(storage.value, order))
 
 
 def _present(lengths: Iterable[Any]) -> tuple[int, ...]:

@@ -126,6 +126,7 @@ class TorchLibrary(OpaqueCalls, Library):
 
     functions = by_id
     has_dict = True
+    fix_layout = staticmethod(layouts.in_eagers_layout)
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_unwatched()
@@ -269,12 +270,11 @@ class TorchLibrary(OpaqueCalls, Library):
             kwargs = {k: as_number(tracer, x) for k, x in kwargs.items()}
         if OpTags.ELEMENTWISE not in symbol.tags and not by_id[symbol.id].unknown_sizes:
             args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
+        layouts.fix_before(name, args)
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:
-            if args[0].strides_ is None:
-                raise NeedsEager("it views a tensor whose layout tnp does not know")
-            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+            raise layouts.not_a_view(args[0])
         if name == "contiguous" and len(args) == 1 and not kwargs:
             if args[0].contiguous_:
                 return args[0]
@@ -294,7 +294,7 @@ class TorchLibrary(OpaqueCalls, Library):
         made: Any,
     ) -> None:  # fmt: skip
         function = tracer.calling if symbol_of(tracer.calling) is symbol else None
-        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, made)
+        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, made, tags=symbol.tags)
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.

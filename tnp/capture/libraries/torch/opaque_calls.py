@@ -93,7 +93,7 @@ class OpaqueCalls:
             return self._viewed(tracer, name, args[0], result, outcome)
         is_plain = all(h.contiguous_ for h in seen.values())
         made = with_strides(result, iter(outcome.strides.values()) if is_plain else None)
-        layouts.lay_out(called, *given, made)
+        layouts.lay_out(called, *given, made, opaque=True)
         return made
 
     def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

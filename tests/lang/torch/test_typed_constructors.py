@@ -115,3 +115,17 @@ def test_powers_in_pytorchs_own_modules(scale):
         warnings.simplefilter("error")
         torch.testing.assert_close(jitted(x), f(x))
     assert compiled_whole(jitted)
+
+
+def test_variables_are_detached_views():
+    def f(x):
+        y = x * 2
+        v = torch.autograd.Variable(y)
+        v += 1
+        return y, v, v.requires_grad
+
+    for x in (torch.ones(3), torch.ones(3, requires_grad=True)):
+        jitted = tnp.jit(f, strict=True)
+        found, expected = jitted(x), f(x)
+        assert_same([t.detach() for t in found[:2]], [t.detach() for t in expected[:2]])
+        assert found[0].requires_grad == expected[0].requires_grad and found[2] is expected[2] is False

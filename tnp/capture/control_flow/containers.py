@@ -393,7 +393,7 @@ class Containers:
             value = self._variables[name] = self._left(structure, parts, first, begun, ends, self._description(name))
             self._note_doubt(name, value)
             if structure.view is not None:  # an object that was there, which another result may be
-                active.current().choices.add(value, [first, *ends])
+                active.current().choices.add(value, [first, *ends], by_position=True)
             if first is not UNBOUND and (begun is not first or any(x is begun for x in ends)):
                 for region in active.current().regions:
                     region.older += _changeable(value, structure)

@@ -423,7 +423,9 @@ class Inputs:
 
     def _lift_key(self, key: Any, source: Source) -> Any:
         """A key of a dict: guarded already, and what the program has in its place where it comes upon it elsewhere."""
-        return self.lift(key, source) if row_of(key).what.startswith("objects of") else key
+        library = library_of_value(key)
+        is_array = library is not None and not library.is_constant(key)
+        return self.lift(key, source) if is_array or row_of(key).what.startswith("objects of") else key
 
     def watch(self, made: dict[Any, Any], source: Source, real: Any = None) -> None:
         """Sees to it that a program that changes a dict made for it runs eagerly."""
@@ -553,13 +555,11 @@ class Inputs:
         guard_memory(self, self._arrays, used)
 
     def _guard_identities(self) -> None:
-        """Guards that arrays which the program tells apart are different objects."""
-        known = [(h, e) for _, h, e in self._by_identity.values() if type(h) is TracedArray]
-        for handle, x in known:
-            if any(handle is a for a in self.told_apart):
-                for other, y in known:
-                    if other is not handle:
-                        self.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
+        """Guards that arrays are different objects, if the program tells any of them apart."""
+        known = [e for _, h, e in self._by_identity.values() if type(h) is TracedArray]
+        if self.told_apart and len(known) > 1:
+            ids = ", ".join(f"id({e})" for e in known)
+            self.prologue.guard(f"len({{{ids}}}) == {len(known)}", f"{', '.join(known)} are different objects")
 
     def release(self) -> None:
         """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""

@@ -18,6 +18,7 @@ class Choices:
     def __init__(self) -> None:
         #: by ``id``, the array and those that it may be
         self._found: dict[int, tuple[TracedArray, list[TracedArray]]] = {}
+        self._by_position: set[int] = set()
         #: memory that two variables may be bound to, behind a loop that may leave them so
         self._joint: list[tuple[Storage, Storage]] = []
         #: the serials of storages that may be the same memory as others, other than as a branch or a loop chose
@@ -49,14 +50,17 @@ class Choices:
             return False
         return y.storage in may_share(x.storage)
 
-    def add(self, chosen: TracedArray, candidates: Sequence[object]) -> None:
-        """Notes that an array is one of ``candidates``; those that are no arrays do not count."""
+    def add(self, chosen: TracedArray, candidates: Sequence[object], *, by_position: bool = False) -> None:
+        """Notes that an array is one of ``candidates``; those that are no arrays do not count. ``by_position``: it is a view, which is
+        made anew where it is read."""
         arrays = [c for x in candidates if type(x) is TracedArray and not x.scalar for c in self.candidates(x)]
         self._found[id(chosen)] = chosen, list({id(c): c for c in arrays}.values())
+        if by_position:
+            self._by_position.add(id(chosen))
 
     def chosen(self) -> list[TracedArray]:
-        """The arrays that branches chose."""
-        return [chosen for chosen, _ in self._found.values()]
+        """The arrays that branches chose as the objects that they are."""
+        return [chosen for chosen, _ in self._found.values() if id(chosen) not in self._by_position]
 
     def candidates(self, x: TracedArray) -> list[TracedArray]:
         """The arrays that ``x`` may be: itself, unless a branch chose it."""

@@ -100,7 +100,7 @@ class Comprehensions(Transformer):
         generator, *more = _arguments(node, name) or (None,)
         if name == "list" and _is_product(generator):
             return self._listed(node, node.func, generator)
-        if name in _CONSUMING and _is_map(generator):
+        if name in _CONSUMING and _is_map(generator) and not more:
             return self._of_map(node, generator)
         known = name in _CONSUMING or name in _ENDING
         if not known or not isinstance(generator, ast.GeneratorExp) or not self._moves(generator):

@@ -130,8 +130,7 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
         return active.current().numpy_function(np.sum, (rows,), {}).item()
     is_number = type(start) in (int, float, TracedNumber)
     if is_number and (isinstance(items, ListStandIn) or is_long(rows, "biufc", dims=64)):
-        found = _as_item(total(rows), items)
-        return found if type(start) is int and start == 0 else start + found
+        return _as_item(total(rows, start), items)
     found = start
     for x in items:
         found = found + x

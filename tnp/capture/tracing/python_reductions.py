@@ -40,11 +40,17 @@ def is_long(x: Any, kinds: str, dims: int = 1) -> bool:
     return bool(n > _FEW)
 
 
-def total(x: Any) -> Any:
-    """``sum(x)``: the elements from first to last, after an integer 0, which makes integers of bools, and 0.0 of -0.0."""
-    dtype = np.dtype(int) if x.dtype == bool else x.dtype
-    sums = active.current().numpy_function(np.cumsum, (x,), {"axis": 0, "dtype": dtype})
-    return 0 + sums[-1]
+def total(x: Any, start: Any = 0) -> Any:
+    """``sum(x, start)``: the elements from first to last, after a number. An integer 0 makes integers of bools, and 0.0 of -0.0. Any other
+    number may decide the dtype of all sums.
+    """
+    call = active.current().numpy_function
+    if type(start) is int and start == 0:
+        dtype = np.dtype(int) if x.dtype == bool else x.dtype
+        return 0 + call(np.cumsum, (x,), {"axis": 0, "dtype": dtype})[-1]
+    first = start + x[0]
+    items = call(np.concatenate, ((first[None], x[1:]),), {})
+    return call(np.cumsum, (items,), {"axis": 0, "dtype": first.dtype})[-1]
 
 
 def largest(x: Any, comparison: str) -> Any:

@@ -50,10 +50,21 @@ class RunningGenerator:
         tracer = active.running()
         if tracer is None:
             raise NeedsEager(f"{self._name} is taken from behind the program")
-        now = tracer.regions
-        if len(now) != len(self._regions) or any(a is not b for a, b in zip(now, self._regions)):
-            raise NeedsEager(f"it takes from {self._name}, a generator, in a loop or a branch")
+        self._check_regions(tracer.regions, "takes from")
         return next(self._generator)
+
+    def close(self) -> None:
+        """Ends the code, as a generator does that has ``yield from`` of this one, where it ends itself."""
+        tracer = active.running()
+        if tracer is None:
+            self.abandon()
+        else:
+            self._check_regions(tracer.regions, "closes")
+            self._generator.close()
+
+    def _check_regions(self, now: list[Any], does: str) -> None:
+        if len(now) != len(self._regions) or any(a is not b for a, b in zip(now, self._regions)):
+            raise NeedsEager(f"it {does} {self._name}, a generator, in a loop or a branch")
 
     def abandon(self) -> None:
         """Ends the code where it stands: the trace is given up, or an error is raised."""

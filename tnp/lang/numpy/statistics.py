@@ -323,9 +323,11 @@ def _bin_edges(a: TensorProxy, bins: Any, range: Any) -> tuple[TensorProxy, bool
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> TensorProxy:
     """The edges of ``bins`` equal bins over the range of ``a``."""
     edges, equal = _bin_edges(as_array(a), bins, range)
-    if not equal:
+    if equal:
+        return edges
+    if isinstance(bins, TensorProxy):
         raise NeedsEager("np.histogram_bin_edges is called with edges, which it checks and gives back")
-    return edges
+    return _ascending(edges)
 
 
 @npsymbol(returns="view", tags=(OpTags.MAY_RAISE, OpTags.BETTER_OPENED))
@@ -347,14 +349,18 @@ def histogram(
         values, limits = clang.convert(a, edges.dtype), edges
     else:
         values, limits = promote(a, edges)
-        ascends = clang.le(*_neighbours(limits))
-        limits = prims.require(limits, ascends, ValueError, "`bins` must increase monotonically, when an array")
+        limits = _ascending(limits)
     counts = _counts(clang.reshape(values, (-1,)), limits, weight, equal and edges.dtype.bits >= 32)
     if density:
         before, after = _neighbours(edges)
         widths = clang.convert(clang.sub(after, before), dtypes.float64)
         counts = counts / widths / reductions.sum(counts)
     return counts, edges
+
+
+def _ascending(edges: TensorProxy) -> TensorProxy:
+    ascends = clang.le(*_neighbours(edges))
+    return prims.require(edges, ascends, ValueError, "`bins` must increase monotonically, when an array")
 
 
 def _neighbours(edges: TensorProxy) -> tuple[TensorProxy, TensorProxy]:

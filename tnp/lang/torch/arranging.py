@@ -177,8 +177,12 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[TensorProxy, ...]:
     """The coordinates of a grid's points."""
     arrays = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
     tensor_only(*arrays)
-    if indexing not in ("ij", "xy") or any(a.ndim > 1 or a.dtype is not arrays[0].dtype for a in arrays) or not arrays:
-        raise NeedsOpaque("a grid that torch warns of")
+    if (
+        indexing not in (None, "ij", "xy")
+        or any(a.ndim > 1 or a.dtype is not arrays[0].dtype for a in arrays)
+        or not arrays
+    ):
+        raise NeedsOpaque("a grid of other arrays")
     lines = [clang.reshape(a, (1,)) if a.ndim == 0 else a for a in arrays]
     order = list(range(len(lines)))
     if indexing == "xy" and len(lines) > 1:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,11 +45,11 @@ def _arrays(result: Any) -> Any:
     return tuple(map(_arrays, result)) if isinstance(result, tuple) else np.asarray(result)
 
 
-def _static(x: Any) -> Any:
+def _static(tracer: Any, x: Any) -> Any:
     """``x`` with traced integers made those that they are, as the parameters of prims must be."""
     if isinstance(x, (tuple, list)):
-        return type(x)(map(_static, x))
-    return operator.index(x) if isinstance(x, int) and not isinstance(x, bool) else x
+        return type(x)(_static(tracer, y) for y in x)
+    return tracer.known(x) if isinstance(x, int) and not isinstance(x, bool) else x
 
 
 def use(symbol: Symbol, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +57,7 @@ def use(symbol: Symbol, *args: Any, **kwargs: Any) -> Any:
     tracer = active.running()
     if tracer is None:
         return symbol(*args, **kwargs)
-    return tracer.call(symbol, _static(args), {k: _static(v) for k, v in kwargs.items()})
+    return tracer.call(symbol, _static(tracer, args), {k: _static(tracer, v) for k, v in kwargs.items()})
 
 
 def prim_info(

@@ -318,3 +318,40 @@ def test_a_query_that_raises(monkeypatch):
         answers[0] = answer
         torch.testing.assert_close(jitted(x), f(x))
     assert tnp.cache_info(jitted).misses == 3
+
+
+KEYS = [torch.full((3,), i + 1.0) for i in range(3)]
+STATE = {p: torch.full((3,), 10.0**i) for i, p in enumerate(KEYS)}
+
+
+def by_tensors(x, p):
+    found = STATE[p] * x if p in STATE else x
+    return found, len(STATE), sum(k.sum() * v for k, v in STATE.items()), sum((STATE[k] * k * x).sum() for k in KEYS)
+
+
+def test_dicts_keyed_by_tensors():
+    jitted = tnp.jit(by_tensors, strict=True)
+    for p in (*KEYS, torch.ones(3), *KEYS):
+        assert_same(jitted(torch.tensor(2.0), p), by_tensors(torch.tensor(2.0), p))
+
+
+def on_a_diagonal(x):
+    y = x @ x.T
+    same = y.fill_diagonal_(0.5)
+    return y * 2, same is y, x.clone().fill_diagonal_(fill_value=3)
+
+
+def test_diagonals_are_written():
+    for shape in ((2, 3), (3, 2), (4, 4)):
+        x = torch.arange(float(shape[0] * shape[1])).reshape(shape)
+        assert_same(tnp.jit(on_a_diagonal, strict=True)(x), on_a_diagonal(x))
+        assert_same(tnp.jit(lambda a: a.fill_diagonal_(7), strict=True)(x.clone()), x.clone().fill_diagonal_(7))
+    runs(lambda w: (w * 1).fill_diagonal_(2.0) * w, randn(3, 3, grad=True))
+
+
+@pytest.mark.filterwarnings("ignore:torch.meshgrid")
+def test_grids_whose_order_is_not_given():
+    def f(x):
+        return [g * x for g in torch.meshgrid(torch.arange(3), torch.arange(4))]
+
+    assert_same(tnp.jit(f, strict=True)(torch.tensor(2.0)), f(torch.tensor(2.0)))

@@ -206,6 +206,13 @@ def _is_buffer(tracer: Tracer, a: TracedArray) -> bool:
     return found
 
 
+def _fill_diagonal(tracer: Tracer, a: TracedArray, fill_value: Any, wrap: Any = False) -> TracedArray:
+    if a.ndim != 2 or wrap:
+        raise NeedsEager("it calls Tensor.fill_diagonal_ of more than a matrix's diagonal")
+    tracer.library_function(torch.Tensor.fill_, (tracer.library_function(torch.diagonal, (a,), {}), fill_value), {})
+    return a
+
+
 def _device(a: TracedArray) -> Device:
     return a._proxy.device
 
@@ -254,6 +261,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__deepcopy__": _copied(torch.clone),
     "dim": lambda tracer, a: len(a.shape_),
     "element_size": lambda tracer, a: a._element_type.itemsize,
+    "fill_diagonal_": _fill_diagonal,
     "get_device": lambda tracer, a: _device(a).index if _device(a).devicetype is DeviceType.CUDA else -1,
     "is_complex": lambda tracer, a: a._element_type.kind == "c",
     "is_conj": _is_conj,

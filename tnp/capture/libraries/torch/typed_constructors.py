@@ -41,6 +41,8 @@ def as_factory(
     >>> as_factory(torch.FloatTensor, (2, 3), {}) == (torch.empty, ((2, 3),), {"dtype": torch.float32, "device": "cpu"})
     True
     """
+    if cls is torch.autograd.Variable and len(args) == 1 and type(args[0]) is TracedArray and not keywords:
+        return torch.detach, args, {}
     found = _factory(cls, args) if cls in _DTYPES and not keywords else None
     if found is None:
         raise NeedsEager(f"it makes a {cls.__name__}")

@@ -18,6 +18,9 @@ FUNCTIONS = {
     "any of a comparison": lambda x: any(x > 2),
     "all of a comparison": lambda x: all(x < 2),
     "a start": lambda x: sum(x, 1.5),
+    "a start of a map": lambda x: sum(map(abs, x), 3),
+    "a start of a generator": lambda x: sum((v * 2 for v in x), 0.5),
+    "a map to numbers": lambda x: np.fromiter(map(abs, x), dtype=np.float32),
     "a key": lambda x: max(x, key=abs),
     "a default": lambda x: min(x, default=3.0),
 }

@@ -177,6 +177,24 @@ def strides_for_any_size(jit):
     return found, [whole.stride() for whole, _ in found]
 
 
+@table(True)
+def strides_in_branches(jit):
+    def f(x):
+        y = x.T.softmax(-1)
+        if x.sum() > 0:
+            z = y.contiguous().view(-1) * 2
+        else:
+            z = (y * 2).cumsum(0).contiguous().view(-1)
+        return z, y
+
+    j, found = jit(f), []
+    for gradients in (False, True):
+        for shape in ((4, 6), (6, 4), (8, 4)):
+            for sign in (1, -1):
+                found += j((sign * count(*shape)).requires_grad_(gradients))
+    return found, [x.stride() for x in found]
+
+
 # What a program asks
 
 

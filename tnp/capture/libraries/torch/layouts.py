@@ -145,8 +145,11 @@ def in_eagers_layout(a: TracedArray) -> None:
     The layout is fixed here, and not where the memory is made, since most of it lies within a kernel, or nothing depends on its layout.
     """
     made = a.storage.laid_out
-    if made is None or active.current().regions:
+    if made is None:
         return
+    regions = active.current().regions
+    if regions and made.storage.serial < regions[-1].serial:
+        raise NeedsEager("it views, in a loop or a branch, a tensor from before it, whose layout is not fixed")
     storage, strides = made.storage, made.strides_
     storage.laid_out = None
     if strides is None:

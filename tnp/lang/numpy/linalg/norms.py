@@ -194,7 +194,12 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     s = singular_values(a, hermitian)
     if tol is None:
         if rtol is None:
-            rtol = prims.mul(symbols.number_of(max(sizes.extents(a.shape[-2:], "matrix_rank"))), epsilon(s.dtype))
+            longer = max(sizes.extents(a.shape[-2:], "matrix_rank"))
+            rtol = (
+                longer * epsilon(s.dtype)
+                if type(longer) is int
+                else prims.mul(symbols.number_of(longer), epsilon(s.dtype))
+            )
         largest = _extreme(prims.amax, s, s.ndim - 1, of_nothing=_NORM_OF_NOTHING)
         limit: Any = times_last(clang.expand_dims(largest, (-1,)), rtol)
     else:

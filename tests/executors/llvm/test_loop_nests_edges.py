@@ -294,7 +294,7 @@ def test_a_loop_that_ends_with_a_view_leaves_the_callers_own_array_if_it_does_no
 
 
 def test_only_loops_that_are_short_as_a_whole_are_written_out(monkeypatch, tmp_path):
-    """Each loop over 4 x 6 x 6 elements was, three in one another: 22,000 instructions, of which LLVM took seconds to make code."""
+    """Written out, three nested loops over 4 x 6 x 6 elements are 22,000 instructions, which LLVM takes seconds to compile."""
     monkeypatch.setenv("TNP_DUMP", "ir")
     monkeypatch.setenv("TNP_DUMP_DIR", str(tmp_path))
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")

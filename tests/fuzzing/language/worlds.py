@@ -129,7 +129,7 @@ class World:
 
 @contextlib.contextmanager
 def _other_sizes(module: Any, variant: int) -> Iterator[None]:
-    """While the arrays of a program's arguments get other lengths, of which some stay: those of the first call for ``variant`` 0 and below."""
+    """Gives the arrays among a program's arguments other sizes while it is open. ``variant`` 0 and below keeps those of the first call."""
     make = module.make
     if variant > 0:
         module.make = lambda dtype, shape, *more: make(dtype, _resized(shape, variant), *more)

@@ -555,7 +555,7 @@ class Inputs:
         guard_memory(self, self._arrays, used)
 
     def _guard_identities(self) -> None:
-        """Guards that arrays are different objects, if the program tells any of them apart."""
+        """Guards that the arrays are different objects, if the program compares any of them by identity."""
         known = [e for _, h, e in self._by_identity.values() if type(h) is TracedArray]
         if self.told_apart and len(known) > 1:
             ids = ", ".join(f"id({e})" for e in known)

@@ -115,7 +115,7 @@ class Library:
         raise NotImplementedError
 
     def fix_layout(self, a: TracedArray) -> None:
-        """Gives an array that the program returns the layout that eager gives it, where executors may choose another one."""
+        """Gives an array that the program returns eager's layout, where executors may choose another one."""
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_ufunc__``: a NumPy ufunc, or a method of one, is called with an array of the library."""

@@ -1,9 +1,9 @@
 """Arrays of sizes: ``np.array(x.shape) // 2``, ``np.prod(x.shape[1:])``.
 
-Programs compute sizes with NumPy as well as with Python, and then give them to what makes arrays. A program for any size needs the
-elements of such an array as symbols. They are found backwards, from the statements that make the array, and only where an
-operation asks: each element is computed again as a Python number, and numbers that are made of symbols are symbols. Other compilers
-call such arrays shape tensors (TVM), and this data propagation (ONNX).
+Programs compute sizes with NumPy as well as with Python, and then make arrays of these sizes. A program for any size needs the
+elements of such an array as symbols. An operation that needs them has them computed from the statements that make the array,
+element by element, as Python numbers: a number made of symbols is a symbol. Other compilers call such arrays shape tensors (TVM),
+and the computation data propagation (ONNX).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Elements = np.ndarray[Any, np.dtype[np.object_]]
 #: elements that an array of sizes has at most, and statements in a row that make one
 MOST, DEEPEST = 32, 64
 _MOST_POWER = 4
-#: dtypes in which sizes are computed as in Python: their integers are exact
+#: dtypes that represent sizes exactly
 _EXACT = frozenset((dtypes.int64, dtypes.float64, dtypes.bool8))
 
 
@@ -42,7 +42,7 @@ class _NotOfSizes(Exception):
 
 
 class SizeArrays:
-    """Those of one trace."""
+    """The arrays of sizes of one trace."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
@@ -135,7 +135,7 @@ def _checked(x: Any) -> Any:
     return x
 
 
-# Rules: the elements of what a primitive makes, by those of its arguments.
+# Rules: the elements of a primitive's result, computed from the elements of its arguments.
 
 Rule = Callable[[BoundSymbol, Callable[[Any], Elements]], Elements]
 

@@ -54,7 +54,7 @@ class RunningGenerator:
         return next(self._generator)
 
     def close(self) -> None:
-        """Ends the code, as a generator does that has ``yield from`` of this one, where it ends itself."""
+        """Ends the code where it stands. Python calls this on the generator of a ``yield from`` when the outer one is closed."""
         tracer = active.running()
         if tracer is None:
             self.abandon()

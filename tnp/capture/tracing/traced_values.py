@@ -71,7 +71,7 @@ class Storage:
         self.has_list = False
         #: whether there is a tensor on it of which autograd does not know that it is one
         self.has_detached_view = False
-        #: the array that was made with it, if eager may lay it out otherwise than the executors do by themselves
+        #: the array that was made with it, if its layout in eager may not be the one that the executors choose
         self.laid_out: TracedArray | None = None
         #: tells which of two storages was made first
         self.serial = next(serials)

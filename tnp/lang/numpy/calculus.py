@@ -377,7 +377,7 @@ def _clipped(a: TensorProxy, low: Any, high: Any) -> TensorProxy:
         np.empty(0).clip(None, None)  # raises where this version of NumPy needs a bound
     if a.dtype.kind in "iu":
         limits = np.iinfo(to_numpy_dtype(a.dtype))
-        # numbers that vary are int64, so every int64 array takes them
+        # symbolic integers are int64, so every int64 array takes them
         numbers = [
             pyval(x) if type(x) is int or (_is_int(x) and a.dtype is not dtypes.int64) else None for x in (low, high)
         ]

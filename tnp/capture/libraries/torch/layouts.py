@@ -32,7 +32,7 @@ from tnp.lang.torch.fills import laid_out
 from tnp.runtime.quiet import quiet
 
 __all__ = [
-    "drawing", "fix_before", "function_of", "in_eagers_layout", "is_contiguous_as", "known_strides", "lay_out", "not_a_view", "reach",
+    "drawing", "fix_layout", "fix_layout_for", "function_of", "is_contiguous_as", "known_strides", "lay_out", "not_a_view", "reach",
     "strides_of_like",
 ]  # fmt: skip
 
@@ -78,8 +78,8 @@ def lay_out(
     function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *,
     tags: Collection[OpTags] = (), opaque: bool = False,
 ) -> None:  # fmt: skip
-    """Says of the arrays of ``result`` whose strides are not known that they are those which ``function`` gives. ``opaque``: it runs as
-    itself."""
+    """Notes that arrays of ``result`` whose strides are unknown have the strides that ``function`` gives them. ``tags`` are those of its
+    symbol; an ``opaque`` function is run by torch."""
     by_format = getattr(function, "__name__", "").startswith(_BY_FORMAT)
     if type(result) is TracedArray and result._strides is not None and not by_format:  # nearly always
         return
@@ -121,15 +121,15 @@ def lay_out(
 
 
 def _lie_alike(arrays: list[TracedArray]) -> bool:
-    """Whether operands surely lie in memory in one way, so that their elementwise results lie so, too."""
+    """Whether operands surely have the same layout, which their elementwise results then have, too."""
     with_layout = [a for a in arrays if a.ndim > 1]
     return all(same_layout(a, b) for a, b in itertools.pairwise(with_layout))
 
 
-def fix_before(name: str, args: tuple[Any, ...]) -> None:
-    """Fixes the layout of what a function of that name is about to view."""
+def fix_layout_for(name: str, args: tuple[Any, ...]) -> None:
+    """Fixes the layout of the first argument if the result of the function ``name`` depends on it."""
     if name in _BY_LAYOUT and args and type(args[0]) is TracedArray:
-        in_eagers_layout(args[0])
+        fix_layout(args[0])
 
 
 def not_a_view(a: TracedArray) -> BaseException:
@@ -139,10 +139,11 @@ def not_a_view(a: TracedArray) -> BaseException:
     return RuntimeError("view size is not compatible with input tensor's size and stride")
 
 
-def in_eagers_layout(a: TracedArray) -> None:
-    """Gives the memory of ``a`` the layout that eager gives it, where executors may choose another one.
+def fix_layout(a: TracedArray) -> None:
+    """Gives the memory of ``a`` eager's layout, where executors may choose another one.
 
-    The layout is fixed here, and not where the memory is made, since most of it lies within a kernel, or nothing depends on its layout.
+    This happens late, when something depends on the layout: most intermediate results never leave a kernel.
+    Raises :class:`NeedsEager` in a loop or a branch if the memory is older than that.
     """
     made = a.storage.laid_out
     if made is None:

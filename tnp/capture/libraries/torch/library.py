@@ -126,7 +126,7 @@ class TorchLibrary(OpaqueCalls, Library):
 
     functions = by_id
     has_dict = True
-    fix_layout = staticmethod(layouts.in_eagers_layout)
+    fix_layout = staticmethod(layouts.fix_layout)
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_unwatched()
@@ -270,7 +270,7 @@ class TorchLibrary(OpaqueCalls, Library):
             kwargs = {k: as_number(tracer, x) for k, x in kwargs.items()}
         if OpTags.ELEMENTWISE not in symbol.tags and not by_id[symbol.id].unknown_sizes:
             args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
-        layouts.fix_before(name, args)
+        layouts.fix_layout_for(name, args)
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:

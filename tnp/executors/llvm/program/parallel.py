@@ -106,8 +106,11 @@ def _is_of_loops(x: Int) -> bool:
 
 
 def measure(block: Block) -> float:
-    """About how many instructions a block takes, where loops have as many iterations as they are likely to have. Notes it in its loops, and
-    which of them are written out: nested ones as a whole, unless that makes code of which LLVM takes long to make machine code."""
+    """Estimates how many instructions a block executes, with the likely number of iterations for each loop.
+
+    Each loop gets its estimate, and whether it is written out. Nested loops are written out together, unless that makes more code than
+    LLVM compiles quickly.
+    """
     total = _measure(block, LONGEST_NEST)
     return total if _written_out(block) <= MOST_WRITTEN_OUT else _measure(block, LONGEST_UNROLLED)
 

@@ -78,9 +78,9 @@ class Linear:
         products = [number for number, _ in self.terms.values() if _factors(number)]
         if products and len(self.terms) <= MOST_TERMS:
             low, high = self._narrowed(low, high, [(Linear._ends_without, x) for x in products])
-        limited = [number for number, _ in self.terms.values() if number.most is not None]
-        if limited and len(self.terms) <= MOST_TERMS:
-            low, high = self._narrowed(low, high, [(Linear._ends_at_most, x) for x in limited])
+        quotients = [number for number, _ in self.terms.values() if number.quotient_of is not None]
+        if quotients and len(self.terms) <= MOST_TERMS:
+            low, high = self._narrowed(low, high, [(Linear._ends_undivided, x) for x in quotients])
         return low, high
 
     def _narrowed(self, low: int | None, high: int | None, ways: list[tuple[Any, NumberProxy]]) -> Interval:
@@ -91,14 +91,15 @@ class Linear:
         high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
         return low, high
 
-    def _ends_at_most(self, number: NumberProxy) -> int | None:
-        """A lower bound that replaces a number by the form that it never exceeds: ``n - i`` is at least 1 for ``i`` in ``range(n)``."""
-        k = self.terms[number.name][1]
-        assert number.most is not None
-        factor, form = number.most
-        if k > 0 or k % factor:
+    def _ends_undivided(self, quotient: NumberProxy) -> int | None:
+        """A lower bound that replaces the multiple ``k * (x // k)`` by what it surely is: at most ``x``, at least ``x - (k - 1)``."""
+        k = self.terms[quotient.name][1]
+        assert quotient.quotient_of is not None
+        divisor, form = quotient.quotient_of
+        if k % divisor:
             return None
-        return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval()[0]
+        rest = form if k < 0 else form.plus(Linear({}, 1 - divisor))
+        return self.plus(Linear({quotient.name: (quotient, 1)}, 0), -k).plus(rest, k // divisor).interval()[0]
 
     def _ends_without(self, product: NumberProxy) -> int | None:
         """A lower bound that replaces the product ``x * y`` by ``x`` times the least ``y``: it proves that ``x * y - x`` is not negative if
@@ -200,7 +201,7 @@ def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> N
         elif operation == "floor_divide":
             result.low = None if low is None else low // divisor
             result.bound = None if high is None else high // divisor
-            result.most = divisor, forms[0]
+            result.quotient_of = divisor, forms[0]
 
 
 def note_least(x: Linear, least: int) -> bool:

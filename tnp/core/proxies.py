@@ -70,7 +70,18 @@ class NumberProxy(Proxy):
     computed of symbolic sizes has their ``relations``: see :class:`tnp.core.symbols.Relations`.
     """
 
-    __slots__ = ("bound", "form", "is_of_float", "low", "most", "origin", "python_type", "relations", "text", "value")
+    __slots__ = (
+        "bound",
+        "form",
+        "is_of_float",
+        "low",
+        "origin",
+        "python_type",
+        "quotient_of",
+        "relations",
+        "text",
+        "value",
+    )
 
     def __init__(
         self,
@@ -86,8 +97,8 @@ class NumberProxy(Proxy):
         self.bound = bound
         self.low = low
         self.form: Linear | None = None
-        #: ``(factor, form)`` where ``factor`` times the number is never more than the form, an index of a loop less than the length
-        self.most: tuple[int, Linear] | None = None
+        #: ``(k, form)`` of the quotient ``form // k``
+        self.quotient_of: tuple[int, Linear] | None = None
         #: whether an integer is computed of a float: it is another one in most calls
         self.is_of_float = False
         self.relations: Relations | None = None
@@ -105,7 +116,7 @@ class NumberProxy(Proxy):
     def without_value(self) -> NumberProxy:
         """The same number without its value, as if the trace did not know it."""
         made = NumberProxy(self.name, self.python_type, None, self.bound, self.low)
-        made.form, made.most = self.form, self.most
+        made.form, made.quotient_of = self.form, self.quotient_of
         return made
 
     def known(self) -> bool | int | float | complex:

@@ -195,6 +195,8 @@ class Symbol:
     records: tuple[Symbol, Symbol] | None = None
     #: of a compiled region that writes to its inputs, which of its outputs are in the memory of which of them
     updates: Mapping[int, int] | None = None
+    #: of an operation whose first result always has a memory order of its own, that order, as ``prims.stride_order`` takes it
+    memory_order: tuple[int, ...] | None = None
     #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
     templates: Templates | None = None
     #: of such a one, the executor's operation as it was registered

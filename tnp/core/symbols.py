@@ -271,6 +271,8 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
         return a
     if operation == "mul" and any(isinstance(x, int) and x == 0 for x in (a, b)):
         return 0
+    if operation in ("floor_divide", "remainder") and isinstance(a, int) and a == 0 and _is_positive(b):
+        return 0
     if operation == "mul" and isinstance(a, int) and a == 1:
         return b
     if operation == "add" and isinstance(a, int) and a == 0:
@@ -416,6 +418,9 @@ class Extent:
 
     def __floordiv__(self, other: Any) -> Any:
         return self.made(compute("floor_divide", self.number, number_of(other)))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self.made(compute("floor_divide", number_of(other), self.number))
 
     def __mod__(self, other: Any) -> Any:
         return self.made(compute("remainder", self.number, number_of(other)))

@@ -278,6 +278,10 @@ own_attention_with_rows = executor.register_operator("attention_with_rows", meta
 own_attention_backward = executor.register_operator("attention_backward", meta=_flash_backward_meta, fn=_own_backward)
 
 
+for _symbol in (cpu_flash_attention, own_attention, own_attention_with_rows):
+    _symbol.memory_order = (3, 1, 2, 0)  # the heads of a position side by side
+
+
 # Which kernel
 
 

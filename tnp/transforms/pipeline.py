@@ -25,6 +25,7 @@ from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
 from tnp.transforms.licm import licm
 from tnp.transforms.masks import masked_values
+from tnp.transforms.memory_orders import without_reorders
 from tnp.transforms.no_elements import without_elements
 from tnp.transforms.own_results import own_results
 from tnp.transforms.unroll_and_jam import unroll_and_jam
@@ -87,6 +88,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Iterations of loops together", lambda t: unroll_and_jam(t, backend.executors)),
         ("Groups of operations", lambda t: _grouped(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
+        ("Memory orders", without_reorders),
         ("Fusion", lambda t: _fuse(t, backend)),
         ("Dead Code Elimination", dead_code),
         ("Results as the language has them", lambda t: _finish_results(t, backend)),

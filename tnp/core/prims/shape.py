@@ -124,9 +124,10 @@ def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
         RuntimeError,
     )
     check(window >= 0, lambda: f"Size is {size} but must be >= 0", RuntimeError)
-    check(step > 0, lambda: f"Step is {step} but must be > 0", RuntimeError)
+    by = symbols.extent(step)
+    check(by > 0, lambda: f"Step is {step} but must be > 0", RuntimeError)
     shape: list[Any] = [*a.shape, size]
-    shape[dim] = (length - window) // step + 1
+    shape[dim] = (length - window) // by + 1
     return TensorProxy(like=a, shape=symbols.dimensions(shape) if a.ndim else (size,))
 
 

@@ -1,8 +1,8 @@
 """Regions of symbolic sizes as callables: one function for all sizes.
 
 The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
-that are not C-contiguous are copied, if they are read, and have their elements in C order or all results have one dimension. Others, and
-sizes of 0, run the region unfused.
+that are not C-contiguous are copied, if they are read, and have their elements in C order or decide not how results lie in memory. Others,
+and sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations
@@ -72,13 +72,16 @@ def is_made_of(n: NumberProxy, roots: Container[str]) -> bool:
 class AnySizeRegion(LaunchedRegion):
     """A region, and the function that calls its code.
 
-    ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`. Raises
+    ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`.
+    ``lies_as_inputs`` says whether a result lies in memory as an input does, if it has more than one dimension. Raises
     ``Unavailable`` if the module cannot be compiled or linked.
     """
 
     level = 1
 
-    def __init__(self, name: str, region: Region, updates: Mapping[int, int], ir: str) -> None:
+    def __init__(
+        self, name: str, region: Region, updates: Mapping[int, int], ir: str, lies_as_inputs: bool = True
+    ) -> None:
         super().__init__(name, region, updates)
         start = time.perf_counter()
         threads.ensure_runtime()
@@ -95,7 +98,7 @@ class AnySizeRegion(LaunchedRegion):
         self.function: Callable[..., Any] = self.launcher.function
         made = [p for k, p in enumerate(region.outputs) if k not in updates and isinstance(p, TensorProxy)]
         #: whether results lie in one way, however their inputs do
-        self._any_order = all(p.ndim <= 1 for p in made)
+        self._any_order = not lies_as_inputs or all(p.ndim <= 1 for p in made)
 
     def _slow(self, *args: Any) -> Any:
         if len(args) == len(self.region.inputs):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tnp.executors.llvm.graph import Graph, Node, Product, Reduction, Update, View
 from tnp.executors.llvm.index import Index, Var, linear
 
-__all__ = ["Strides", "axis_order", "contiguous", "descending", "strides_of_new", "strides_of_nodes"]
+__all__ = ["Strides", "axis_order", "contiguous", "descending", "lies_as_inputs", "strides_of_new", "strides_of_nodes"]
 
 Strides = tuple[int, ...]
 
@@ -88,6 +88,31 @@ def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Nod
         if node not in found:
             _find_strides(node, found)
     return found
+
+
+def lies_as_inputs(node: Node) -> bool:
+    """Whether how a value lies in memory depends on how the region's inputs do, by the rules of :func:`strides_of_nodes`."""
+    return _lies_as_inputs(node, {})
+
+
+def _lies_as_inputs(node: Node, found: dict[Node, bool]) -> bool:
+    if node not in found:
+        found[node] = any(_lies_as_inputs(n, found) for n in _lies_as(node)) or node.op == "input"
+    return found[node]
+
+
+def _lies_as(node: Node) -> Sequence[Node]:
+    """The values that decide how one lies in memory."""
+    if node.layout is not None:
+        return (node.layout,)
+    if isinstance(node, View):
+        return (node.source,)
+    if isinstance(node, Update):
+        return (node.base,)
+    kept = len(node.shape) - 2 if isinstance(node, Product) else len(node.shape)
+    if isinstance(node, (Product, Reduction)):  # dimensions of which there are not two have one order
+        return node.sources[:1] if kept > (0 if isinstance(node, Product) else 1) else ()
+    return () if node.op in _ROW_MAJOR else [s for s in node.sources if s.shape == node.shape and len(s.shape) > 1]
 
 
 def _find_strides(node: Node, found: dict[Node, Strides]) -> Strides:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, dtypes, prims, symbols
+from tnp.core import clang, devices, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
@@ -18,7 +18,8 @@ from tnp.lang.torch.indexing import lined, not_negative, nothing_of
 from tnp.lang.torch.operands import (
     as_tensor,
     dimension,
-    integers,
+    extent,
+    extents,
     known,
     real_only,
     size_or_int,
@@ -26,6 +27,7 @@ from tnp.lang.torch.operands import (
     tensor_only,
 )
 from tnp.lang.torch.registry import symbol_of, torchsymbol
+from tnp.lang.torch.shape import bounds
 
 __all__: list[str] = []
 
@@ -69,47 +71,50 @@ def alias_copy(input: Any) -> TensorProxy:
 
 def _padded(input: Any, pad: Any, value: Any) -> TensorProxy:
     tensor_only(input)
-    widths = integers((pad,))
+    widths = extents((pad,))
     if len(widths) % 2 or len(widths) > 2 * input.ndim:
         raise RuntimeError("Padding length must be divisible by 2 and at most twice the number of dimensions")
     pairs = list(zip(widths[::2], widths[1::2]))[::-1]
     config = [(0, 0, 0)] * (input.ndim - len(pairs)) + [(a, b, 0) for a, b in pairs]
-    if any(n + a + b < 0 or min(a, b) < -n for n, (a, b, _) in zip(input.shape, config)):
+    lengths = sizes.extents(input.shape, "pad")
+    if any(n + a + b < 0 or a < -n or b < -n for n, (a, b, _) in zip(lengths, config)):
         raise NeedsOpaque("padding that leaves less than nothing")
     if isinstance(value, TensorProxy) or (input.dtype.kind in "biu" and type(value) is float and value != int(value)):
         raise NeedsOpaque("a value of another kind")
     fill = 0 if value is None else bool(value) if input.dtype.kind == "b" else value
+    config = [tuple(map(symbols.number_of, part)) for part in config]
     return prims.pad(input, int(fill) if input.dtype.kind in "iu" else fill, config)
 
 
-def _reflected(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
-    n = a.shape[d]
-    if max(before, after) >= n:
+def _reflected(a: TensorProxy, kept: TensorProxy, d: int, before: Any, after: Any) -> list[TensorProxy]:
+    (n,) = sizes.extents((a.shape[d],), "pad")
+    if before >= n or after >= n:
         raise NeedsOpaque("a border wider than the tensor")
     edges = [clang.slice_dim(a, *at, dim=d) for at in ((1, before + 1), (n - 1 - after, n - 1))]
     return [prims.flip(edges[0], (d,)), kept, prims.flip(edges[1], (d,))]
 
 
-def _wrapped(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
-    n = kept.shape[d]
-    if max(before, after) > n:
+def _wrapped(a: TensorProxy, kept: TensorProxy, d: int, before: Any, after: Any) -> list[TensorProxy]:
+    (n,) = sizes.extents((kept.shape[d],), "pad")
+    if before > n or after > n:
         raise NeedsOpaque("a border wider than the tensor")
     return [clang.slice_dim(kept, n - before, n, dim=d), kept, clang.slice_dim(kept, 0, after, dim=d)]
 
 
-def _replicated(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
-    def repeated(at: int, times: int) -> TensorProxy:
+def _replicated(a: TensorProxy, kept: TensorProxy, d: int, before: Any, after: Any) -> list[TensorProxy]:
+    def repeated(at: Any, times: Any) -> TensorProxy:
         edge = clang.slice_dim(a, at, at + 1, dim=d)
-        return clang.broadcast_to(edge, tuple(times if i == d else m for i, m in enumerate(edge.shape)))
+        return clang.broadcast_to(edge, symbols.dimensions(times if i == d else m for i, m in enumerate(edge.shape)))
 
-    return [repeated(0, before), kept, repeated(a.shape[d] - 1, after)]
+    (n,) = sizes.extents((a.shape[d],), "pad")
+    return [repeated(0, before), kept, repeated(n - 1, after)]
 
 
 #: what stands before and behind those elements of a dimension that are kept, which stand between
 _BORDERS = {"reflect": _reflected, "circular": _wrapped, "replicate": _replicated}
 
 
-def _bordered(input: Any, widths: tuple[int, ...], mode: str) -> TensorProxy:
+def _bordered(input: Any, widths: tuple[Any, ...], mode: str) -> TensorProxy:
     """A border made of the tensor's own elements."""
     tensor_only(input)
     k = len(widths) // 2
@@ -120,8 +125,8 @@ def _bordered(input: Any, widths: tuple[int, ...], mode: str) -> TensorProxy:
     a = input
     for i in range(k):
         d, (before, after) = a.ndim - 1 - i, widths[2 * i : 2 * i + 2]
-        n = a.shape[d]
-        if min(before, after) < -n or n + before + after < 1:
+        (n,) = sizes.extents((a.shape[d],), "pad")
+        if before < -n or after < -n or n + before + after < 1:
             raise NeedsOpaque("a border that leaves nothing")
         kept = clang.slice_dim(a, max(-before, 0), max(n - max(-after, 0), 0), dim=d)
         parts = _BORDERS[mode](a, kept, d, max(before, 0), max(after, 0))
@@ -133,7 +138,7 @@ def _bordered(input: Any, widths: tuple[int, ...], mode: str) -> TensorProxy:
 def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> TensorProxy:
     """A constant, by default 0, or elements of the tensor, around the last dimensions."""
     if mode in _BORDERS:
-        return _bordered(input, integers((pad,)), mode)
+        return _bordered(input, extents((pad,)), mode)
     if mode != "constant" or (value is not None and not is_number(value)):
         raise NeedsOpaque("a value that is no number")
     return _padded(input, pad, value if value is None or type(value) in (bool, int, float) else value.known())
@@ -149,12 +154,12 @@ def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> TensorProxy:
 def repeat_interleave(input: Any, repeats: Any, dim: Any = None, *, output_size: Any = None) -> TensorProxy:
     """Each element repeated in place."""
     tensor_only(input)
-    if isinstance(repeats, TensorProxy) or static_int(repeats) < 0:
+    if isinstance(repeats, TensorProxy) or extent(repeats) < 0:
         raise NeedsOpaque("counts that are values")
     a = clang.reshape(input, (-1,)) if dim is None else input
     if a.ndim == 0 or 0 in a.shape:
         raise NeedsOpaque("repeats of nothing")
-    return clang.repeat_dim(a, static_int(repeats), 0 if dim is None else dimension(a.ndim, dim))
+    return clang.repeat_dim(a, symbols.as_dimension(size_or_int(repeats)), 0 if dim is None else dimension(a.ndim, dim))
 
 
 @torchsymbol("block_diag")
@@ -264,9 +269,9 @@ def diagflat(input: Any, offset: Any = 0) -> TensorProxy:
 # Parts replaced
 
 
-def _replaced(input: TensorProxy, new: TensorProxy, dim: int, start: int, step: int = 1) -> TensorProxy:
+def _replaced(input: TensorProxy, new: TensorProxy, dim: int, start: Any, step: int = 1) -> TensorProxy:
     starts, strides = [0] * input.ndim, [1] * input.ndim
-    starts[dim], strides[dim] = start, step
+    starts[dim], strides[dim] = symbols.number_of(start), step
     return prims.slice_update(input, new, starts, strides)
 
 
@@ -274,12 +279,13 @@ def _replaced(input: TensorProxy, new: TensorProxy, dim: int, start: int, step: 
 def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> TensorProxy:
     """The tensor with one position of a dimension replaced."""
     tensor_only(input, src)
-    d, at = dimension(input.ndim, dim), static_int(index)
+    d, at = dimension(input.ndim, dim), extent(index)
+    (n,) = sizes.extents(input.shape[d : d + 1], "select_scatter")
     if src.dtype is not input.dtype or src.shape != (*input.shape[:d], *input.shape[d + 1 :]) or 0 in input.shape:
         raise NeedsOpaque("a part of another dtype")
-    if not -input.shape[d] <= at < input.shape[d]:
+    if not -n <= at < n:
         raise IndexError(f"index {at} out of range")
-    return _replaced(input, clang.expand_dims(src, (d,)), d, at % input.shape[d])
+    return _replaced(input, clang.expand_dims(src, (d,)), d, at + n if at < 0 else at)
 
 
 @torchsymbol("diagonal_scatter")
@@ -306,11 +312,13 @@ def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: An
     """The tensor with a slice of a dimension replaced."""
     tensor_only(input, src)
     d, by = dimension(input.ndim, dim), static_int(step)
-    first, last, _ = slice(
-        None if start is None else static_int(start), None if end is None else static_int(end)
-    ).indices(input.shape[d])
-    n = -(-(last - first) // by) if by > 0 else 0
-    if src.dtype is not input.dtype or n <= 0 or src.shape != (*input.shape[:d], n, *input.shape[d + 1 :]):
+    first, last = bounds(start, end, input.shape[d])
+    n = symbols.number_of(-(-(last - first) // by) if by > 0 else 0)
+    if (
+        src.dtype is not input.dtype
+        or n <= 0
+        or not sizes.shapes_equal(src.shape, (*input.shape[:d], n, *input.shape[d + 1 :]))
+    ):
         raise NeedsOpaque("a part of another dtype or shape")
     return _replaced(input, src, d, first, by)
 

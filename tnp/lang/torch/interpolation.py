@@ -7,15 +7,16 @@ the element and a neighbour, so that the gradient is one, too. Otherwise element
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import known, static_int
+from tnp.lang.torch.operands import extent, known
 from tnp.lang.torch.registry import symbol_of, torchsymbol
 
 __all__: list[str] = []
@@ -35,34 +36,54 @@ def interpolate(
     rank = input.ndim - 2
     if _LINEAR.get(mode, rank) != rank or (size is None) == (scale_factor is None):
         raise NeedsOpaque("an input of another rank")
-    before = sizes.concrete(input.shape[2:], "interpolate")
+    before = sizes.extents(input.shape[2:], "interpolate")
     if scale_factor is None:
-        counts, steps = _each(size, rank, static_int), [None] * rank
+        counts, steps = _each(size, rank, extent), [None] * rank
     else:
         factors = _each(scale_factor, rank, lambda x: float(known(x)))
-        counts = [math.floor(float(n) * f) for n, f in zip(before, factors)]
+        counts = [_scaled(n, f) for n, f in zip(before, factors)]
         steps = [None if known(recompute_scale_factor) else 1 / f for f in factors]
     if any(n <= 0 for n in (*before, *counts)):
         raise NeedsOpaque("an image of nothing")
     if mode == "area":
         pool = symbol_of(getattr(F, f"adaptive_avg_pool{rank}d"))
         assert pool is not None
-        means: TensorProxy = pool(input, tuple(counts))
+        means: TensorProxy = pool(input, symbols.dimensions(counts))
         return means
     a = input
-    for dim, (n, count, step) in enumerate(zip(before, counts, steps), 2):
-        step = n / count if step is None else step
-        if mode in _NEAREST:
-            a = _nearest(a, dim, n, count, step, _NEAREST[mode])
-        elif known(align_corners):
-            a = _linear(a, dim, n, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
-        elif count == n and step == 1:
-            continue
-        elif count % n == 0 and step * count == n:
-            a = _in_phases(a, dim, n, count // n)
-        else:
-            a = _linear(a, dim, n, count, step, 0.5)
+    for dim, (n, count, step) in enumerate(zip(before, symbols.dimensions(counts), steps), 2):
+        a = _along(a, dim, symbols.number_of(n), count, step, mode, known(align_corners))
     return a
+
+
+def _scaled(n: Any, factor: float) -> Any:
+    """``floor(n * factor)``, of a symbolic size for factors like 2, 1.5 and 0.25."""
+    exact = Fraction(factor) if math.isfinite(factor) else None
+    if type(n) is int or exact is None or exact.denominator > 1024:
+        return math.floor(float(symbols.fixed(n)) * factor)
+    return n * exact.numerator // exact.denominator
+
+
+def _along(
+    a: TensorProxy, dim: int, n: Any, count: Any, given: float | None, mode: str, align_corners: Any
+) -> TensorProxy:
+    """``a`` with ``count`` results for the ``n`` positions of a dimension, ``given`` apart or spread evenly."""
+    step = n / count if given is None else given
+    times = _multiple(n, count)
+    if mode in _NEAREST:
+        return _nearest(a, dim, n, count, step, _NEAREST[mode], times)
+    if align_corners:
+        return _linear(a, dim, n, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
+    is_even = given is None or (times is not None and given * times == 1)
+    if is_even and times is not None:
+        return a if times == 1 else _in_phases(a, dim, n, times)
+    return _linear(a, dim, n, count, step, 0.5)
+
+
+def _multiple(n: Any, count: Any) -> int | None:
+    """How many times ``n`` the ``count`` surely is: a whole number, or ``None``."""
+    times, rest = divmod(symbols.present(count), symbols.present(n))
+    return times if rest == 0 and symbols.provable(count) == symbols.provable(n) * times else None
 
 
 def _check(input: Any, mode: Any, align_corners: Any, antialias: Any) -> None:
@@ -81,24 +102,27 @@ def _each(given: Any, rank: int, of: Any) -> list[Any]:
     return [of(x) for x in numbers]
 
 
-def _nearest(a: TensorProxy, dim: int, n: int, count: int, step: float, shift: float) -> TensorProxy:
+def _nearest(a: TensorProxy, dim: int, n: Any, count: Any, step: Any, shift: float, times: int | None) -> TensorProxy:
     """The element at ``floor((i + shift) * step)`` for each i, which torch computes in float32."""
-    found = (
-        ((torch.arange(count, dtype=torch.float32, device="cpu") + shift) * step)
-        .floor()
-        .to(torch.int64)
-        .clamp(max=n - 1)
-    )
-    places: list[int] = found.tolist()
-    if count % n == 0 and places == [i // (count // n) for i in range(count)]:
-        return a if count == n else clang.repeat_dim(a, count // n, dim)
-    if n % count == 0 and places == list(range(places[0], n, n // count)):
-        return clang.slice_dim(a, places[0], n, n // count, dim=dim)
+    if type(n) is int and type(count) is int:
+        found = (
+            ((torch.arange(count, dtype=torch.float32, device="cpu") + shift) * step)
+            .floor()
+            .to(torch.int64)
+            .clamp(max=n - 1)
+        )
+        places: list[int] = found.tolist()
+        if times is not None and places == [i // times for i in range(count)]:
+            return a if times == 1 else clang.repeat_dim(a, times, dim)
+        if n % count == 0 and places == list(range(places[0], n, n // count)):
+            return clang.slice_dim(a, places[0], n, n // count, dim=dim)
+    elif times is not None and times & (times - 1) == 0:  # whose inverse a float holds, so that no position is rounded
+        return a if times == 1 else clang.repeat_dim(a, times, dim)
     at = clang.mul(clang.add(clang.arange(count, dtype=dtypes.float32), shift), step)
     return prims.take(a, clang.minimum(clang.convert(at, dtypes.int64), n - 1), dim)
 
 
-def _in_phases(a: TensorProxy, dim: int, n: int, k: int) -> TensorProxy:
+def _in_phases(a: TensorProxy, dim: int, n: Any, k: int) -> TensorProxy:
     """Linear interpolation to ``k`` results for each element, with the corners of elements aligned."""
     first, last = clang.slice_dim(a, 0, 1, dim=dim), clang.slice_dim(a, n - 1, n, dim=dim)
     before = prims.concatenate([first, clang.slice_dim(a, 0, n - 1, dim=dim)], dim) if n > 1 else a
@@ -113,7 +137,7 @@ def _in_phases(a: TensorProxy, dim: int, n: int, k: int) -> TensorProxy:
     return clang.reshape(prims.concatenate(phases, dim + 1), shape)
 
 
-def _linear(a: TensorProxy, dim: int, n: int, count: int, step: float, shift: float) -> TensorProxy:
+def _linear(a: TensorProxy, dim: int, n: Any, count: Any, step: Any, shift: float) -> TensorProxy:
     """Linear interpolation at ``(i + shift) * step - shift`` for each i."""
     at = clang.add(clang.arange(count, dtype=a.dtype), shift)
     at = clang.maximum(clang.sub(clang.mul(at, step), shift), 0)

@@ -7,10 +7,19 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import dimension, integers, known, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import (
+    dimension,
+    extents,
+    integers,
+    known,
+    shape_argument,
+    size_or_int,
+    static_int,
+    tensor_only,
+)
 from tnp.lang.torch.registry import torchsymbol
 from tnp.lang.torch.shape import sliced
 
@@ -126,7 +135,7 @@ def flipud(input: Any) -> TensorProxy:
 @torchsymbol("roll")
 def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end coming in at the other."""
-    amounts = integers((shifts,))
+    amounts = extents((shifts,))
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         if len(amounts) != 1:
             raise RuntimeError("shifts and dimensions must align")
@@ -141,8 +150,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
     return input
 
 
-def _rolled(a: TensorProxy, shift: int, dim: int) -> TensorProxy:
-    n = a.shape[dim] if a.ndim else 0
+def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
+    (n,) = sizes.extents(a.shape[dim : dim + 1], "roll") if a.ndim else (0,)
     at = (-shift) % n if n else 0
     if at == 0:
         return a
@@ -199,7 +208,8 @@ def _triangle(a: TensorProxy, k: Any, compare: Any) -> TensorProxy:
     if a.ndim < 2:
         raise RuntimeError("input tensor must have at least 2 dimensions")
     rows, columns = a.shape[-2:]
-    i = clang.expand_dims(prims.iota(rows, start=static_int(k), device=a.device, dtype=dtypes.int64), (1,))
+    i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
+    i = clang.add(i, size_or_int(k))
     j = clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,))
     kept = clang.broadcast_to(compare(i, j), a.shape)
     return clang.where(kept, a, clang.full((), 0, dtype=a.dtype))

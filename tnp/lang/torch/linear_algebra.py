@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -196,9 +197,9 @@ def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Tens
 # Convolutions
 
 
-def each(x: Any, rank: int) -> tuple[int, ...]:
-    """A value for each of ``rank`` dimensions, of which one may stand for all."""
-    values = tuple(static_int(n) for n in x) if isinstance(x, (tuple, list)) else (static_int(x),)
+def each(x: Any, rank: int, of: Callable[[Any], Any] = static_int) -> tuple[Any, ...]:
+    """A value for each of ``rank`` dimensions, of which one may stand for all: integers, or what ``of`` makes of them."""
+    values = tuple(map(of, x)) if isinstance(x, (tuple, list)) else (of(x),)
     if len(values) not in (1, rank):
         raise RuntimeError(f"expected {rank} values, but got {len(values)}")
     return values * rank if len(values) == 1 else values

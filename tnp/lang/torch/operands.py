@@ -133,6 +133,11 @@ def size_or_int(x: Any, what: str = "an integer") -> Any:
     return x if symbols.is_symbol(x) else static_int(x, what)
 
 
+def extent(x: Any, what: str = "an integer") -> Any:
+    """A length or a position to compute with: an int, or an :class:`~tnp.core.symbols.Extent` for a symbolic size."""
+    return symbols.extent(size_or_int(x, what))
+
+
 def _flat(args: Sequence[Any]) -> Sequence[Any]:
     return args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
 
@@ -140,6 +145,11 @@ def _flat(args: Sequence[Any]) -> Sequence[Any]:
 def integers(args: Sequence[Any]) -> tuple[int, ...]:
     """Integers given one by one or as one sequence."""
     return tuple(static_int(n) for n in _flat(args))
+
+
+def extents(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Lengths or positions given one by one or as one sequence, each as :func:`extent` has it."""
+    return tuple(map(extent, _flat(args)))
 
 
 def shape_argument(args: Sequence[Any]) -> Shape:

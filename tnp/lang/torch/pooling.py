@@ -10,21 +10,21 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from tnp.core import clang, prims
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, Symbol
 from tnp.lang.torch.activations import floating
 from tnp.lang.torch.linear_algebra import convolved, each
-from tnp.lang.torch.operands import known, static_int
+from tnp.lang.torch.operands import extent, known, static_int
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import language, torchsymbol
 
 __all__ = ["largest_in_windows"]
 
 
-def _strides(stride: Any, kernel: tuple[int, ...]) -> tuple[int, ...]:
-    return kernel if stride is None or stride == [] or stride == () else each(stride, len(kernel))
+def _strides(stride: Any, kernel: tuple[Any, ...]) -> tuple[Any, ...]:
+    return kernel if stride is None or stride == [] or stride == () else each(stride, len(kernel), extent)
 
 
 def _batched(input: Any, rank: int) -> TensorProxy:
@@ -35,9 +35,9 @@ def _batched(input: Any, rank: int) -> TensorProxy:
     return input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
 
 
-def _count(n: int, extent: int, stride: int, padding: int, ceil_mode: bool) -> int:
+def _count(n: Any, width: Any, stride: Any, padding: int, ceil_mode: bool) -> Any:
     """The number of windows; in ``ceil_mode`` one may reach over the end, if it begins before it."""
-    over = n + 2 * padding - extent
+    over = n + 2 * padding - width
     if not ceil_mode:
         return over // stride + 1
     count = -(-over // stride) + 1
@@ -45,22 +45,25 @@ def _count(n: int, extent: int, stride: int, padding: int, ceil_mode: bool) -> i
 
 
 def windows(
-    a: TensorProxy, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], value: Any,
+    a: TensorProxy, kernel: Sequence[Any], stride: Sequence[Any], padding: Sequence[int], dilation: Sequence[int], value: Any,
     ceil_mode: bool = False,
 ) -> TensorProxy:  # fmt: skip
     """``[n, c, *positions, *kernel]``: the windows of ``[n, c, *spatial]``, padded with ``value``."""
     config, counts = [(0, 0, 0), (0, 0, 0)], []
-    for n, k, s, p, d in zip(a.shape[2:], kernel, stride, padding, dilation):
-        extent = (k - 1) * d + 1
-        if k <= 0 or s <= 0 or d <= 0 or n + 2 * p < extent:
+    for n, k, s, p, d in zip(sizes.extents(a.shape[2:], "pooling"), kernel, stride, padding, dilation):
+        width = (k - 1) * d + 1
+        if k <= 0 or s <= 0 or d <= 0 or n + 2 * p < width:
             raise NeedsOpaque("windows larger than the input")
-        counts.append(_count(n, extent, s, p, ceil_mode))
-        config.append((p, max((counts[-1] - 1) * s + extent - n - p, p if not ceil_mode else 0), 0))
+        counts.append(_count(n, width, s, p, ceil_mode))
+        # ``max`` asks whether the second is larger, which it surely is not without ``ceil_mode``.
+        after = max(0 if ceil_mode else p, (counts[-1] - 1) * s + width - n - p)
+        config.append((p, symbols.number_of(after), 0))
     if any(part != (0, 0, 0) for part in config):
         a = prims.pad(a, value, config)
     for i, (k, s, d, count) in enumerate(zip(kernel, stride, dilation, counts)):
-        a = prims.unfold(a, i + 2, (k - 1) * d + 1, s)
-        if count < a.shape[i + 2]:
+        a = prims.unfold(a, i + 2, symbols.number_of((k - 1) * d + 1), symbols.number_of(s))
+        (found,) = sizes.extents(a.shape[i + 2 : i + 3], "pooling")
+        if count < found:
             a = clang.slice_dim(a, 0, count, dim=i + 2)
         if d > 1:
             a = clang.slice_dim(a, 0, a.shape[-1], d, dim=a.ndim - 1)
@@ -94,7 +97,7 @@ def _max_pool(rank: int) -> None:
         if return_indices:
             raise NeedsOpaque("the places of the largest elements")
         a = _batched(input, rank)
-        kernel, pads = each(kernel_size, rank), each(padding, rank)
+        kernel, pads = each(kernel_size, rank, extent), each(padding, rank)
         if any(2 * p > k for p, k in zip(pads, kernel)):
             raise RuntimeError("pad should be at most half of effective kernel size")
         found = windows(
@@ -103,14 +106,21 @@ def _max_pool(rank: int) -> None:
         return _unbatched(largest_in_windows(found, rank), input, rank)
 
 
-def _inside(n: int, k: int, s: int, p: int, count: int) -> list[int]:
+def _begins(count: Any, stride: Any, padding: int) -> TensorProxy:
+    """Where each window begins."""
+    return clang.sub(clang.mul(clang.arange(count, dtype=dtypes.int64), symbols.number_of(stride)), padding)
+
+
+def _inside(n: Any, k: Any, s: Any, p: int, count: Any) -> TensorProxy:
     """How many elements that are no padding each window has."""
-    return [min(i * s - p + k, n) - max(i * s - p, 0) for i in range(count)]
+    begins = _begins(count, s, p)
+    return clang.sub(clang.minimum(clang.add(begins, symbols.number_of(k)), n), clang.maximum(begins, 0))
 
 
-def _within_padding(n: int, k: int, s: int, p: int, count: int) -> list[int]:
+def _within_padding(n: Any, k: Any, s: Any, p: int, count: Any) -> TensorProxy:
     """How many elements each window has, padding included, which the last one may reach over."""
-    return [min(i * s - p + k, n + p) - (i * s - p) for i in range(count)]
+    begins = _begins(count, s, p)
+    return clang.sub(clang.minimum(clang.add(begins, symbols.number_of(k)), n + p), begins)
 
 
 def _avg_pool(rank: int) -> None:
@@ -118,7 +128,7 @@ def _avg_pool(rank: int) -> None:
         input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any, divisor: Any
     ) -> TensorProxy:
         a = _batched(input, rank)
-        kernel, pads = each(kernel_size, rank), each(padding, rank)
+        kernel, pads = each(kernel_size, rank, extent), each(padding, rank)
         if any(2 * p > k for p, k in zip(pads, kernel)):
             raise RuntimeError("pad should be at most half of kernel size")
         if divisor == 0:
@@ -128,11 +138,11 @@ def _avg_pool(rank: int) -> None:
         total = reduced(prims.sum, found, tuple(range(rank + 2, 2 * rank + 2)), False)
         with_padding = known(count_include_pad) or not any(pads)
         if divisor is not None or (with_padding and not over):
-            result = clang.div(total, math.prod(kernel) if divisor is None else static_int(divisor))
+            result = clang.div(total, symbols.number_of(math.prod(kernel)) if divisor is None else static_int(divisor))
             return _unbatched(result, input, rank)
         for i, (n, k, s, p) in enumerate(zip(a.shape[2:], kernel, steps, pads)):
             counts = (_within_padding if with_padding else _inside)(n, k, s, p, total.shape[i + 2])
-            total = clang.div(total, _along(_vector(counts, total), i + 2, total.ndim))
+            total = clang.div(total, _along(clang.convert(counts, total.dtype), i + 2, total.ndim))
         return _unbatched(total, input, rank)
 
     if rank == 1:
@@ -154,13 +164,6 @@ def _avg_pool(rank: int) -> None:
         ) -> TensorProxy:  # fmt: skip
             """The mean of each window."""
             return pooled(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-def _vector(numbers: Sequence[int], like: TensorProxy) -> TensorProxy:
-    parts = [clang.full((1,), n, dtype=like.dtype) for n in numbers]
-    if len(set(numbers)) == 1:
-        return clang.full((len(numbers),), numbers[0], dtype=like.dtype)
-    return prims.concatenate(parts, 0)
 
 
 def _along(vector: TensorProxy, dim: int, ndim: int) -> TensorProxy:
@@ -269,14 +272,15 @@ for _rank in (1, 2, 3):
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> TensorProxy:
     """The windows of images as columns: ``[n, c * kernel, positions]``."""
     a = _batched(input, 2)
-    kernel = each(kernel_size, 2)
-    found = windows(a, kernel, each(stride, 2), each(padding, 2), each(dilation, 2), 0.0)
+    kernel = each(kernel_size, 2, extent)
+    found = windows(a, kernel, each(stride, 2, extent), each(padding, 2), each(dilation, 2), 0.0)
     n, c, rows, columns, *_ = found.shape
+    area = symbols.number_of(math.prod(kernel))
     columns_first = clang.transpose(found, (0, 1, 4, 5, 2, 3))
     return (
-        clang.reshape(columns_first, (n, c * math.prod(kernel), rows * columns))
+        clang.reshape(columns_first, (n, c * area, rows * columns))
         if input.ndim == 4
-        else clang.reshape(columns_first, (c * math.prod(kernel), rows * columns))
+        else clang.reshape(columns_first, (c * area, rows * columns))
     )
 
 

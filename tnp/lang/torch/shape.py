@@ -16,6 +16,8 @@ from tnp.lang.torch.dtypes import to_device, to_dtype
 from tnp.lang.torch.operands import (
     dimension,
     dimensions,
+    extent,
+    extents,
     integers,
     on_device,
     shape_argument,
@@ -221,18 +223,26 @@ def select(input: Any, dim: Any, index: Any) -> TensorProxy:
     """One position of a dimension, which the result lacks."""
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    return prims.select(input, dimension(input.ndim, dim), static_int(index, "index"))
+    return prims.select(input, dimension(input.ndim, dim), size_or_int(index, "index"))
 
 
 def sliced(input: TensorProxy, dim: int, start: int, stop: int, step: int = 1) -> TensorProxy:
     return clang.slice_dim(input, start, stop, step, dim=dim)
 
 
+def bounds(start: Any, end: Any, n: Any) -> tuple[Any, Any]:
+    """Where a slice of a dimension of ``n`` begins and ends, as Python has it."""
+    (n,) = sizes.extents((n,), "slice")
+    at = [extent(x) if x is not None else default for x, default in ((start, 0), (end, n))]
+    first, last = (max(x + n, 0) if x < 0 else min(x, n) for x in at)
+    return first, last
+
+
 @torchsymbol(torch.ops.aten.slice, torch.ops.aten.slice.Tensor, name="ops.aten.slice", returns="view")
 def aten_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
     """``input[start:end:step]`` in one dimension: what torch's own Python calls it."""
     d = dimension(input.ndim, dim)
-    first, last, _ = slice(*(None if x is None else static_int(x) for x in (start, end))).indices(input.shape[d])
+    first, last = bounds(start, end, input.shape[d])
     return sliced(input, d, first, max(first, last), static_int(step))
 
 
@@ -272,10 +282,11 @@ def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Tenso
 
 
 def _of_length(size: Any, total: Any) -> list[Any]:
-    """The lengths of pieces of ``size``, the last maybe shorter; how many there are is fixed."""
-    whole = symbols.fixed(total // size)
-    rest = total - size * whole
-    return [size] * whole + ([rest] if rest else [])
+    """The lengths of pieces of ``size``, the last maybe shorter. The program relies on how many there are."""
+    count = -(-symbols.present(total) // symbols.present(size))
+    are_so_many = size * (count - 1) < total <= size * count  # becomes relations
+    assert are_so_many
+    return [size] * (count - 1) + [total - size * (count - 1)]
 
 
 @torchsymbol("split_with_sizes", returns="view")
@@ -298,18 +309,18 @@ def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
 def tensor_split(input: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
     """Pieces of nearly one length, or between given positions."""
     d = dimension(input.ndim, dim)
-    total = symbols.fixed(symbols.extent(input.shape[d]))
+    (total,) = sizes.extents(input.shape[d : d + 1], "tensor_split")
     if isinstance(indices_or_sections, TensorProxy):
         raise NeedsOpaque("positions that are values")
     if isinstance(indices_or_sections, (tuple, list)):
-        at = [static_int(i) for i in indices_or_sections]
+        at = extents((indices_or_sections,))
         ends = [max(0, min(total, i + total if i < 0 else i)) for i in at]
         pairs = zip([0, *ends], [*ends, total])
         return tuple(sliced(input, d, a, max(a, b)) for a, b in pairs)
     n = static_int(indices_or_sections)
     if n < 1:
         raise RuntimeError(f"number of sections must be larger than 0, got {n}")
-    return _pieces(input, d, [total // n + (i < total % n) for i in range(n)])
+    return _pieces(input, d, [(total + (n - 1 - i)) // n for i in range(n)])
 
 
 @torchsymbol("unbind", returns="view")
@@ -334,10 +345,10 @@ def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tenso
 def unfold(input: Any, dimension: Any, size: Any, step: Any) -> TensorProxy:
     """Windows along a dimension, as a new last dimension."""
     a = input if input.ndim else clang.reshape(input, (1,))
-    n = static_int(size)
+    n = size_or_int(size)
     if input.ndim == 0 and n not in (0, 1):
         raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {n}")
-    windows = prims.unfold(a, static_int(dimension), n, static_int(step))
+    windows = prims.unfold(a, static_int(dimension), n, size_or_int(step))
     return windows if input.ndim else clang.reshape(windows, (n,))
 
 

@@ -116,7 +116,7 @@ def _slice_step(a: TensorProxy, dim: int, start: int, stop: Any, step: int) -> S
 @rule(prims.unfold)
 @of_bound_symbol
 def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
-    """Windows overlap: element ``k`` of each goes back by itself."""
+    """Windows overlap: element ``k`` of each goes back by itself. Windows side by side of a symbolic size are a reshape."""
     a, dim, size, step = bsym.args
     if a.ndim == 0:
         return clang.reshape(g, ())
@@ -124,9 +124,12 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     count = bsym.output.shape[dim]
     if not count:
         return None
+    if symbols.is_symbol(size) and symbols.provable(size) == symbols.provable(step):
+        return _side_by_side(g, a, dim)
+    size, step = symbols.fixed(size), symbols.fixed(step)
     for k in range(size):
         piece = prims.select(g, g.ndim - 1, k)
-        if step == 1:
+        if step == 1 and sizes.is_known(a.shape):
             reverse.put_slice(a, [k if d == dim else 0 for d in range(a.ndim)], piece)
             continue
         stop = symbols.number_of((symbols.extent(count) - 1) * step + k + 1)
@@ -134,13 +137,25 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     return None
 
 
+def _side_by_side(g: TensorProxy, a: TensorProxy, dim: int) -> TensorProxy:
+    """What windows that neither overlap nor leave gaps, the last dimension of ``g``, give to ``a``."""
+    count, size = symbols.extent(g.shape[dim]), symbols.extent(g.shape[-1])
+    flat = clang.reshape(
+        clang.moveaxis(g, (-1,), (dim + 1,)),
+        symbols.dimensions((*a.shape[:dim], count * size, *a.shape[dim + 1 :])),
+    )
+    rest = symbols.extent(a.shape[dim]) - count * size
+    return prims.pad(flat, 0, [(0, symbols.number_of(rest) if d == dim else 0, 0) for d in range(a.ndim)])
+
+
 @rule(prims.pad)
 def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: Any) -> Any:
     """What was padded is dropped; what was cut off has no cotangent."""
     inverse = prims.pad(g, 0, tuple((-low, -high, 0) for low, high, _ in config))
     strides = [interior + 1 for _, _, interior in config]
-    if any(s != 1 for s in strides):
-        inverse = prims.slice(inverse, [0] * a.ndim, list(inverse.shape), strides)
+    for d, step in enumerate(strides):
+        if step != 1:
+            inverse = clang.slice_dim(inverse, 0, inverse.shape[d], step, dim=d)
 
     def of_value() -> TensorProxy:
         inside = prims.pad(clang.full_like(a, 1), 0, config)

@@ -36,7 +36,7 @@ from tnp.executors.llvm.graph import (
 )
 from tnp.executors.llvm.graph_lowering import lower
 from tnp.executors.llvm.index import Atom, Index, Lookup, Part, Var
-from tnp.executors.llvm.layout import Strides, axis_order
+from tnp.executors.llvm.layout import Strides, axis_order, lies_as_inputs
 from tnp.executors.llvm.loop_ir import nodes
 from tnp.executors.llvm.loop_ir.dependence import is_in_place, is_innermost, may_share_a_point, touched
 from tnp.executors.llvm.loop_ir.nodes import (
@@ -117,15 +117,18 @@ def lowered(
     inputs: Sequence[Proxy],
     outputs: Sequence[Proxy],
     stores: Mapping[int, int] | None = None,
-) -> tuple[Kernel, dict[int, int]]:
-    """A region as a kernel, and which outputs are in the memory of which inputs. ``stores`` says where outputs will be stored.
+) -> tuple[Kernel, dict[int, int], bool]:
+    """A region as a kernel, which outputs are in the memory of which inputs, and whether the others lie in memory as inputs do.
+    ``stores`` says where outputs will be stored.
 
     Raises :class:`Refused` for a region with operations that the loop IR does not have."""
     try:
         whole, (given, made) = with_extents(bsyms, inputs, outputs)
         graph = lower(whole, given, made, stores)
         compare_squares(graph)
-        return kernel_of(graph, [p.name for p in inputs])
+        follow = [lies_as_inputs(node) for node in graph.outputs]
+        kernel, updates = kernel_of(graph, [p.name for p in inputs])
+        return kernel, updates, any(f for k, f in enumerate(follow) if k not in updates)
     except symbols.Undecided as reason:
         raise Refused(str(reason)) from None
 

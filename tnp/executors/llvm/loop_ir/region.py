@@ -139,14 +139,14 @@ class SymbolicRegion(AnySizeRegion):
     def __init__(self, name: str, region: Region, fast: bool) -> None:
         region = with_symbols(region)
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
-        kernel, updates = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
+        kernel, updates, follows = lowered(region.bound_symbols, region.inputs, region.outputs, region.stores)
         self.kernel = optimized(kernel)
         if all(isinstance(entry, Panels) and len(entry.nests) == 1 for entry in self.kernel.nests):
             raise Refused("it only multiplies matrices, which a library does as fast")
         engine.dump("loops", lambda: show(self.kernel, name), name)
         interface = _with_lengths(interface_of(self.kernel, region.inputs, sources_of_sizes(region)), region)
         ir = emit(self.kernel, ENTRY, interface, function_attributes(), fast=fast)
-        super().__init__(name, region, updates, ir)
+        super().__init__(name, region, updates, ir, follows)
 
     def describe(self) -> list[str]:
         """The kernel, as text."""

@@ -78,6 +78,9 @@ class Linear:
         products = [number for number, _ in self.terms.values() if _factors(number)]
         if products and len(self.terms) <= MOST_TERMS:
             low, high = self._narrowed(low, high, [(Linear._ends_without, x) for x in products])
+        limited = [number for number, _ in self.terms.values() if number.most is not None]
+        if limited and len(self.terms) <= MOST_TERMS:
+            low, high = self._narrowed(low, high, [(Linear._ends_at_most, x) for x in limited])
         quotients = [number for number, _ in self.terms.values() if number.quotient_of is not None]
         if quotients and len(self.terms) <= MOST_TERMS:
             low, high = self._narrowed(low, high, [(Linear._ends_undivided, x) for x in quotients])
@@ -90,6 +93,15 @@ class Linear:
         low = max((x for x in (low, *lows) if x is not None), default=None)
         high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
         return low, high
+
+    def _ends_at_most(self, number: NumberProxy) -> int | None:
+        """A lower bound that replaces a number by the form that it never exceeds: ``n - i`` is at least 1 for ``i`` in ``range(n)``."""
+        k = self.terms[number.name][1]
+        assert number.most is not None
+        factor, form = number.most
+        if k > 0 or k % factor:
+            return None
+        return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval()[0]
 
     def _ends_undivided(self, quotient: NumberProxy) -> int | None:
         """A lower bound that replaces the multiple ``k * (x // k)`` by what it surely is: at most ``x``, at least ``x - (k - 1)``."""

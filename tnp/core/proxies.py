@@ -71,17 +71,8 @@ class NumberProxy(Proxy):
     """
 
     __slots__ = (
-        "bound",
-        "form",
-        "is_of_float",
-        "low",
-        "origin",
-        "python_type",
-        "quotient_of",
-        "relations",
-        "text",
-        "value",
-    )
+        "bound", "form", "is_of_float", "low", "most", "origin", "python_type", "quotient_of", "relations", "text", "value",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -97,6 +88,8 @@ class NumberProxy(Proxy):
         self.bound = bound
         self.low = low
         self.form: Linear | None = None
+        #: ``(k, form)`` where ``k`` times the number is never more than the form, an index of a loop less than the length
+        self.most: tuple[int, Linear] | None = None
         #: ``(k, form)`` of the quotient ``form // k``
         self.quotient_of: tuple[int, Linear] | None = None
         #: whether an integer is computed of a float: it is another one in most calls
@@ -116,7 +109,7 @@ class NumberProxy(Proxy):
     def without_value(self) -> NumberProxy:
         """The same number without its value, as if the trace did not know it."""
         made = NumberProxy(self.name, self.python_type, None, self.bound, self.low)
-        made.form, made.quotient_of = self.form, self.quotient_of
+        made.form, made.most, made.quotient_of = self.form, self.most, self.quotient_of
         return made
 
     def known(self) -> bool | int | float | complex:

@@ -287,6 +287,16 @@ def _static(x: Any, what: str) -> Any:
     return static_int(x) if isinstance(x, NumberProxy) else x
 
 
+def _position(x: Any, length: Any) -> Any:
+    """The position ``x`` of a dimension counted from its begin; ``None`` if it is no integer, or ``length`` no symbolic size."""
+    if not (type(x) is int or symbols.is_symbol(x)) or type(length) is int:
+        return None
+    at = symbols.extent(x)
+    if not -length <= at <= length:
+        return None
+    return at + length if at < 0 else at
+
+
 def _along(arr: Any, axis: Any) -> tuple[TensorProxy, int]:
     """The array (flat without an axis) and the dimension to work along."""
     arr = as_array(arr)
@@ -307,8 +317,8 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> TensorProxy:
     """Without the elements at the indices ``obj`` of a dimension."""
     a, dim = _along(arr, axis)
     (length,) = sizes.extents(a.shape[dim : dim + 1], "np.delete")
-    if type(length) is not int and type(obj) is int and -length <= obj < length:
-        at = obj if obj >= 0 else length + obj
+    at = _position(obj, length)
+    if at is not None and at < length:
         return clang.concatenate([clang.slice_dim(a, *ends, dim=dim) for ends in ((0, at), (at + 1, length))], dim)
     length = symbols.fixed(length)
     kept = np.delete(np.arange(length), _static(obj, "what np.delete leaves out"))
@@ -320,17 +330,16 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     """With ``values``, converted to the array's dtype, before the indices ``obj`` of a dimension."""
     a, dim = _along(arr, axis)
     (length,) = sizes.extents(a.shape[dim : dim + 1], "np.insert")
-    at = _static(obj, "where np.insert inserts")
-    is_inside = type(length) is not int and type(at) is int and -length <= at <= length
-    if not (is_inside and as_array(values).ndim == 0):
-        length = symbols.fixed(length)
+    at = _position(obj, length) if as_array(values).ndim == 0 else None
+    if at is None:
+        at, length = _static(obj, "where np.insert inserts"), symbols.fixed(length)
     new = as_array(values)
     if new.dtype.kind == "c" and a.dtype.kind != "c":
         raise NeedsEager("it inserts complex values into a real array")
     listed = is_number(values) or isinstance(values, (tuple, list))  # whose integers must fit
     new = as_array(values, a.dtype) if listed else clang.convert(new, a.dtype)
     new = clang.expand_dims(new, range(a.ndim - new.ndim)) if new.ndim < a.ndim else new
-    if np.ndim(at) == 0 and not isinstance(at, slice):
+    if type(length) is not int or (np.ndim(at) == 0 and not isinstance(at, slice)):
         new = clang.moveaxis(new, (0,), (dim,))
         (count,) = sizes.concrete(new.shape[dim : dim + 1], "np.insert")
     else:
@@ -342,7 +351,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
         new = clang.reshape(new, new.shape[extra:])
     new = clang.broadcast_to(new, tuple(count if d == dim else n for d, n in enumerate(a.shape)))
     if type(length) is not int:
-        at = at if at >= 0 else length + at
         first, last = (clang.slice_dim(a, *ends, dim=dim) for ends in ((0, at), (at, length)))
         return clang.concatenate([first, new, last], dim)
     # Inserting positions instead of values shows where each comes from: below 0 from what is inserted.

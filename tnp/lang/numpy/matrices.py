@@ -24,13 +24,14 @@ __all__ = ["diag", "eye", "identity", "indices", "ix_", "meshgrid", "tri", "tril
 def _band(rows: Any, columns: Any, k: Any, compare: Any) -> TensorProxy:
     """``compare(i + k, j)`` of the positions of a matrix."""
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
-    offset = integer_or_eager(k)
-    fits = compare is clang.eq or -(2**63) < offset <= 2**63
-    check(fits, lambda: "Python int too large to convert to C long", OverflowError)
-    known = [n for n in (rows, columns) if type(n) is int]
-    if len(known) == 2:  # beyond the corners all diagonals are alike
-        offset = max(-rows, min(offset, columns))
-    i = clang.add(i, offset) if offset else i
+    offset = _diagonal(k)
+    if type(offset) is int:
+        fits = compare is clang.eq or -(2**63) < offset <= 2**63
+        check(fits, lambda: "Python int too large to convert to C long", OverflowError)
+        known = [n for n in (rows, columns) if type(n) is int]
+        if len(known) == 2:  # beyond the corners all diagonals are alike
+            offset = max(-rows, min(offset, columns))
+    i = i if type(offset) is int and offset == 0 else clang.add(i, offset)
     return compare(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
 
 
@@ -44,7 +45,7 @@ def eye(
     rows, columns = checked_shape((N, N if M is None else M))
     wanted = dtype_or(dtype, dtypes.float64)
     if order is not None and order.upper() == "F":
-        return clang.transpose(clang.convert(_band(columns, rows, -integer_or_eager(k), clang.eq), wanted), (1, 0))
+        return clang.transpose(clang.convert(_band(columns, rows, -_diagonal(k), clang.eq), wanted), (1, 0))
     return clang.convert(_band(rows, columns, k, clang.eq), wanted)
 
 
@@ -61,14 +62,19 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> TensorProxy:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> TensorProxy:
     """A matrix with ones on and below the diagonal ``k``, zeros above."""
     rows, columns = _tri_shape(N, M)
-    return clang.convert(_band(rows, columns, _diagonal(k), clang.ge), dtype_or(dtype, dtypes.float64))
+    return clang.convert(_band(rows, columns, _edge(k), clang.ge), dtype_or(dtype, dtypes.float64))
 
 
-def _diagonal(k: Any) -> int:
-    """The number of a triangle's diagonal, which may be no integer."""
+def _diagonal(k: Any) -> Any:
+    """The number of a diagonal, which may be a symbolic size. Raises ``NeedsEager`` if it is no integer."""
+    return k if symbols.is_symbol(k) else integer_or_eager(k)
+
+
+def _edge(k: Any) -> Any:
+    """The number of the diagonal at which a triangle ends."""
     if isinstance(k, (TensorProxy, np.generic)) and k.dtype.kind == "u":
         raise NeedsEager("the diagonal of a triangle is unsigned, and NumPy computes with its negative")
-    return integer_or_eager(k)
+    return _diagonal(k)
 
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
@@ -86,7 +92,7 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> TensorProxy:
     m = as_array(m)
     check(m.ndim > 0, lambda: "a triangle of a number", TypeError)
     rows, columns = m.shape[-2:] if m.ndim > 1 else (m.shape[0], m.shape[0])
-    below = _band(rows, columns, _diagonal(k) - (0 if lower else 1), clang.ge)
+    below = _band(rows, columns, _edge(k) - (0 if lower else 1), clang.ge)
     mask, m = clang.broadcast(below, m)
     values = (m, clang.full((), 0, dtype=m.dtype))
     return clang.where(mask, *(values if lower else values[::-1]))
@@ -144,7 +150,7 @@ def _zero(a: TensorProxy) -> Any:
 @npsymbol(returns="array", factory=True)
 def diagflat(v: Any, k: Any = 0) -> TensorProxy:
     """The matrix of zeros with all elements of ``v`` on its diagonal ``k``."""
-    return _on_diagonal(clang.reshape(as_array(v), (-1,)), static_int(k))
+    return _on_diagonal(clang.reshape(as_array(v), (-1,)), symbols.extent(size_or_int(k)))
 
 
 @npsymbol(returns="array", factory=True)
@@ -218,8 +224,8 @@ def ix_(*args: Any) -> tuple[TensorProxy, ...]:
 
 def _triangle_positions(rows: Any, columns: Any, k: Any, *, lower: bool) -> tuple[TensorProxy, ...]:
     rows, columns = _tri_shape(rows, columns)
-    offset = integer_or_eager(k)
-    if not sizes.is_known((rows, columns)):
+    offset = _diagonal(k)
+    if not sizes.is_known((rows, columns, offset)):
         mask = _band(rows, columns, offset if lower else offset - 1, clang.ge)
         return tuple(prims.nonzero(mask if lower else clang.logical_not(mask)))
     below = sum(min(max(i + offset + (1 if lower else 0), 0), columns) for i in range(rows))

@@ -18,7 +18,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.contractions import conjugated, summed
-from tnp.lang.numpy.operands import as_array, integer_or_eager, listed, promote, static_int
+from tnp.lang.numpy.operands import as_array, integer_or_eager, listed, promote, size_or_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
@@ -286,7 +286,8 @@ def sliding_window_view(
     if writeable:
         raise NeedsEager("a writeable sliding_window_view is not compiled")
     a, window_shape, axis = as_array(x), listed(window_shape), listed(axis)
-    lengths = [static_int(n) for n in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,))]
+    windows = window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    lengths = [symbols.extent(size_or_int(n)) for n in windows]
     check(all(n >= 0 for n in lengths), lambda: "`window_shape` cannot contain negative values")
     if axis is None:
         dims = list(range(a.ndim))
@@ -309,7 +310,7 @@ def sliding_window_view(
     for d, n in zip(dims, lengths):
         (length,) = sizes.extents(a.shape[d : d + 1], "sliding_window_view")
         check(length >= n, lambda: "window shape cannot be larger than input array shape")
-        a = prims.unfold(a, d, n, 1)
+        a = prims.unfold(a, d, symbols.number_of(n), 1)
     return a
 
 

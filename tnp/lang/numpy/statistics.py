@@ -16,7 +16,7 @@ from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, listed, promote, size_or_int, static_int
+from tnp.lang.numpy.operands import as_array, axes, integer_or_eager, listed, promote, size_or_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
@@ -210,9 +210,10 @@ def digitize(x: Any, bins: Any, right: Any = False) -> TensorProxy:
     x, bins = promote(as_array(x), as_array(bins))
     check(x.dtype.kind != "c", lambda: "x may not be complex", TypeError)
     check(bins.ndim == 1, lambda: "object too deep for desired array")
-    (n,) = sizes.concrete(bins.shape, "np.digitize")
-    if n < 2:
+    (n,) = bins.shape
+    if type(n) is int and n < 2:
         return prims.searchsorted(bins, x, not right)
+    sizes.extents(bins.shape, "np.digitize")
     descends = clang.lt(prims.select(bins, 0, n - 1), prims.select(bins, 0, 0))
     ascending = clang.where(descends, clang.flip(bins, (0,)), bins)
     falls = clang.gt(clang.slice_dim(ascending, 0, n - 1, dim=0), clang.slice_dim(ascending, 1, n, dim=0))
@@ -240,8 +241,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
             raise NeedsEager("np.bincount warns of a list whose numbers are not all integers")
         ask_numpy(np.bincount, TensorProxy(like=x, shape=(1,)))  # uint64 is taken from NumPy 2.4 on
     check(x.ndim == 1, lambda: "object of too small depth for desired array")
-    least = static_int(minlength, "minlength")
-    check(least >= 0, lambda: "'minlength' must not be negative")
+    least = size_or_int(minlength, "minlength")
+    check(symbols.extent(least) >= 0, lambda: "'minlength' must not be negative")
     x = clang.convert(x, dtypes.int64)
     if weights is None:
         amounts = clang.full_like(x, 1)

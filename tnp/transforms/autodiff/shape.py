@@ -145,7 +145,8 @@ def _side_by_side(g: TensorProxy, a: TensorProxy, dim: int) -> TensorProxy:
         symbols.dimensions((*a.shape[:dim], count * size, *a.shape[dim + 1 :])),
     )
     rest = symbols.extent(a.shape[dim]) - count * size
-    return prims.pad(flat, 0, [(0, symbols.number_of(rest) if d == dim else 0, 0) for d in range(a.ndim)])
+    made: TensorProxy = prims.pad(flat, 0, [(0, symbols.number_of(rest) if d == dim else 0, 0) for d in range(a.ndim)])
+    return made
 
 
 @rule(prims.pad)

@@ -55,7 +55,7 @@ def _known(key: Any) -> Any:
     """``key`` with the numbers that are known made plain; the ends of ranges may be values of the program."""
     if type(key) is tuple:
         return tuple(map(_known, key))
-    if type(key) is slice and any(type(x) is TracedArray or _is_computed(x) for x in (key.start, key.stop, key.step)):
+    if type(key) is slice and any(type(x) is TracedArray or _varies(x) for x in _ends(key)):
         return key
     return active.current().known(key)
 

@@ -508,7 +508,7 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     if by == 0 if type(by) in (int, float) else not is_symbol(by) or relations.equal(by, 0):
         return
     is_root = operation == "pow" and type(args[1]) is float
-    if operation == "pow" and not is_root and not (type(args[1]) is int and args[1] >= 0):
+    if operation == "pow" and not is_root and not _is_whole_power(*args):
         return
     if (is_root or operation in MATH) and not _is_positive(args[0]):  # others raise for some sizes
         return
@@ -542,6 +542,13 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
             first = relations.atoms.setdefault(text, result)
             if first is not result:  # the same computation: forms tell by names what cancels
                 result.form = intervals.linear(first)
+
+
+def _is_whole_power(base: Any, exponent: Any) -> bool:
+    """Whether a power of an integer is one: the exponent is a constant, or a size of a constant base (``2 ** k``), and not negative."""
+    if type(exponent) is int:
+        return exponent >= 0
+    return type(base) is int and base > 0 and is_symbol(exponent) and not exponent.relations.less(exponent, 0)
 
 
 def _is_positive(x: Any) -> bool:

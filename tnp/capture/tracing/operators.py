@@ -23,7 +23,7 @@ from tnp.capture.tracing.optional_values import TracedOptional, settled
 from tnp.capture.tracing.predicates import surely_fits
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import dtypes, intervals, languages, prims
+from tnp.core import dtypes, intervals, languages, prims, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
 
@@ -101,6 +101,8 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             raise NeedsEager("it applies @ to numbers, which have no such operator")
         if method == "pow":
             args = _decide_kind_of_power(*args)
+        if method in ("left_shift", "right_shift") and (found := _shifted(method, *args)) is not None:
+            return found
         numbers = [x.proxy if type(x) is TracedNumber else x for x in args]
         if refuses_some(method, numbers) or (method in _DIVISIONS and not args[1]):
             tracer.before_raising()
@@ -126,6 +128,16 @@ def _decide_kind_of_power(base: Any, exponent: Any) -> tuple[Any, Any]:
         if asks and base < 0 and type(exponent) is TracedNumber:
             float(exponent)
     return base, exponent
+
+
+def _shifted(method: str, number: Any, by: Any) -> Any:
+    """A shift as a product with, or a quotient by, a power of two, which relations of sizes describe; ``None`` for other numbers."""
+    sizes = [x for x in (number, by) if type(x) is TracedNumber]
+    if not all(symbols.is_symbol(x.proxy) for x in sizes):
+        return None
+    if by < 0 if type(by) is not TracedNumber else _may_be_negative(by):
+        return None
+    return number * 2**by if method == "left_shift" else number // 2**by
 
 
 def _may_be_negative(number: TracedNumber) -> bool:

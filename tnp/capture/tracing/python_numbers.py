@@ -12,13 +12,12 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import condition_of
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import languages, prims
+from tnp.capture.tracing.traced_values import SIZE_METHODS, TracedArray, TracedNumber
+from tnp.core import intervals, languages, prims, symbols
 from tnp.core.elementwise_table import ROWS, by_name
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy
-from tnp.core.symbols import is_symbol
 
 __all__ = ["MATH", "converted", "index_of", "rounded"]
 
@@ -80,7 +79,7 @@ def index_of(x: Any) -> Any:
 def _isqrt(n: Any) -> Any:
     """``math.isqrt``; of a size as the root of a float, which is exact."""
     number = index_of(n)
-    if type(number) is TracedNumber and is_symbol(number.proxy) and operator.lt(number, 2**52):
+    if type(number) is TracedNumber and symbols.is_symbol(number.proxy) and operator.lt(number, 2**52):
         return _int(MATH[math.sqrt](number))
     return math.isqrt(number)
 
@@ -118,7 +117,7 @@ def _of_integers(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     of_floats = _over_numbers(name)
 
     def call(x: Any) -> Any:
-        if type(x) is TracedNumber and x.proxy.python_type is int and not is_symbol(x.proxy):
+        if type(x) is TracedNumber and x.proxy.python_type is int and not symbols.is_symbol(x.proxy):
             return function(x._known())
         return of_floats(x)
 
@@ -195,6 +194,19 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
 def _scaled(name: str, factor: float) -> Callable[[Any], Any]:
     return lambda x: _float(_number_of(name, x)) * factor
 
+
+def _bit_length(n: TracedNumber) -> Any:
+    """``n.bit_length()`` of a size, by its logarithm if a float holds that well enough."""
+    size = symbols.extent(n.proxy)
+    if not size > 0 or not size < 2**47:
+        return int(n).bit_length()
+    whole = _int(MATH[math.log2](n))
+    if type(whole) is TracedNumber:
+        intervals.note_least(intervals.linear(whole.proxy), 0)
+    return whole + 1
+
+
+SIZE_METHODS["bit_length"] = _bit_length
 
 #: what stands in programs for the functions of :mod:`math`, where an argument is a traced value
 MATH: dict[Any, Callable[..., Any]] = {

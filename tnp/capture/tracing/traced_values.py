@@ -14,6 +14,7 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +22,9 @@ import numpy as np
 from tnp.capture import active as _tracer
 from tnp.capture.guards.varying_values import ReadsVarying
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
-from tnp.core import languages, sizes
+from tnp.core import languages, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsValue, NotOwned
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
-from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
 
 __all__ = [
@@ -384,7 +384,7 @@ class TracedNumber:
         return self.proxy.known()
 
     def __bool__(self) -> bool:
-        return bool(self != 0 if self.proxy.python_type is float and not is_symbol(self.proxy) else self.proxy)
+        return bool(self != 0 if self.proxy.python_type is float and not symbols.is_symbol(self.proxy) else self.proxy)
 
     def __index__(self) -> int:
         return operator.index(self.proxy)
@@ -433,6 +433,8 @@ class TracedNumber:
             return operator.pos(self) if name == "real" else kind(0) + 0
         if name == "is_integer" and kind is float:
             return lambda: operator.mod(self, 1) == 0
+        if name in SIZE_METHODS and symbols.is_symbol(self.proxy):
+            return partial(SIZE_METHODS[name], self)
         if not hasattr(kind, name):  # of whatever value
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)
@@ -445,6 +447,10 @@ class TracedNumber:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _tracer.current().numpy_function(function, args, kwargs)
+
+
+#: methods of integers that are sizes, by name
+SIZE_METHODS: dict[str, Callable[[TracedNumber], Any]] = {}
 
 
 class TracedSize(tuple[Any, ...]):

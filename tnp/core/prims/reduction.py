@@ -106,6 +106,7 @@ def topk(
 ) -> tuple[TensorProxy, TensorProxy]:
     """The ``k`` largest (or smallest) elements along ``dim``, and their int64 indices."""
     most = sizes.bound_or_none(a.shape[dim])
-    check(k >= 0 and (most is None or k <= most), lambda: f"topk of {k} among {a.shape[dim]}")
+    is_fitting = type(k) is not int or (k >= 0 and (most is None or k <= most))
+    check(is_fitting, lambda: f"topk of {k} among {a.shape[dim]}")
     shape = tuple(k if i == dim else n for i, n in enumerate(a.shape))
     return TensorProxy(like=a, shape=shape), TensorProxy(like=a, shape=shape, dtype=dtypes.int64)

@@ -10,7 +10,7 @@ import torch
 
 from tnp.core import clang, devices, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
-from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch.creation import check_plain
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, result_dtype
@@ -378,6 +378,10 @@ def take(input: Any, index: Any) -> TensorProxy:
 # Ranges
 
 
+def _is_of_sizes(x: Any) -> bool:
+    return isinstance(x, NumberProxy) and x.relations is not None
+
+
 @torchsymbol(torch.linspace, factory=True)
 def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: Any = False) -> TensorProxy:  # fmt: skip
@@ -387,14 +391,14 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
     real_only(start, end)
     if wanted.kind not in "if" or wanted.bits == 16 or n < 0:
         raise NeedsOpaque("bounds that are values")
-    first, last = (known(x) for x in (start, end))
+    first, last = (x if wanted.kind == "f" and _is_of_sizes(x) else known(x) for x in (start, end))
     if wanted.kind == "i":
         return clang.convert(_whole_steps(int(first), int(last), n), wanted)
     if n < 2:
         return clang.full((n,), first, dtype=wanted)
     step = (last - first) / (n - 1)
-    rising = prims.iota(n, start=float(first), step=step, device=devices.current(), dtype=wanted)
-    falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=devices.current(), dtype=wanted)
+    rising = prims.iota(n, start=first * 1.0, step=step, device=devices.current(), dtype=wanted)
+    falling = prims.iota(n, start=last - step * (n - 1), step=step, device=devices.current(), dtype=wanted)
     early = clang.lt(clang.arange(n, dtype=dtypes.int64), n // 2)
     return clang.where(early, rising, falling)
 
@@ -416,13 +420,16 @@ def _triangle_indices(name: str, below: bool) -> None:
                 layout: Any = None) -> TensorProxy:  # fmt: skip
         """The positions of a triangle, row by row."""
         check_plain(device, layout)
-        rows, columns, k = static_int(row), static_int(col), static_int(offset)
+        rows, columns, k = size_or_int(row), size_or_int(col), size_or_int(offset)
         wanted = dtype_or(dtype, dtypes.int64)
-        if min(rows, columns) < 0 or wanted.kind != "i":
+        if rows < 0 or columns < 0 or wanted.kind != "i":
             raise NeedsOpaque("sizes below zero")
         i, j = clang.arange(rows, dtype=dtypes.int64), clang.arange(columns, dtype=dtypes.int64)
         i = clang.add(clang.broadcast_to(clang.expand_dims(i, (1,)), (rows, columns)), k)
         j = clang.broadcast_to(j, (rows, columns))
+        if not sizes.is_known((rows, columns, k)):
+            found = prims.nonzero((clang.ge if below else clang.le)(i, j))
+            return clang.convert(clang.stack(found, 0), wanted)
         count = sum(max(0, min(columns, r + k + 1) if below else columns - max(0, r + k)) for r in range(rows))
         if count == 0:
             return clang.full((2, 0), 0, dtype=wanted)
@@ -438,7 +445,7 @@ _triangle_indices("triu_indices", False)
 def one_hot(tensor: Any, num_classes: Any = -1) -> TensorProxy:
     """A one at the place of each class, zeros elsewhere; how many classes there are must be given."""
     tensor_only(tensor)
-    n = static_int(num_classes)
+    n = symbols.as_dimension(size_or_int(num_classes))
     if n < 1 or tensor.dtype is not dtypes.int64 or 0 in tensor.shape:
         raise NeedsOpaque("classes that are counted")
     safe = not_negative(tensor, below=n)

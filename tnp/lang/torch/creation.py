@@ -168,8 +168,10 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
     first, last = (0, start) if end is None else (start, end)
     if any(map(symbols.is_symbol, (first, last, step))):
         wanted = dtype_or(dtype, dtypes.int64)
-        is_empty = symbols.relations_of(first, last) is None or symbols.extent(last) < symbols.extent(first)
-        is_plain = wanted.kind in "if" and wanted.bits > 16 and not is_empty and type(step) is int and step > 0
+        is_plain = wanted.kind in "if" and wanted.bits > 16 and type(step) is int and step != 0
+        if is_plain and symbols.relations_of(first, last) is not None:
+            begin, end_ = map(symbols.extent, (first, last) if step > 0 else (last, first))
+            is_plain = not end_ < begin
         found = clang.arange_of_sizes(first, last, step, wanted) if is_plain else None
         if found is not None:
             return found

@@ -12,17 +12,22 @@ from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.joining import roll
-from tnp.lang.torch.operands import dimension, float_dtype, static_int, tensor_only
+from tnp.lang.torch.operands import dimension, float_dtype, size_or_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []
 
+
+def _root(n: Any) -> Any:
+    return math.sqrt(n) if type(n) is int else clang.sqrt(n * 1.0)
+
+
 #: by how much a transform of n points is scaled under a norm: forward, and inverse, which the prims divide by n
-_SCALES: dict[Any, tuple[Callable[[int], float], Callable[[int], float]]] = {
+_SCALES: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     None: (lambda n: 1.0, lambda n: 1.0),
     "backward": (lambda n: 1.0, lambda n: 1.0),
-    "ortho": (lambda n: 1 / math.sqrt(n), math.sqrt),
-    "forward": (lambda n: 1 / n, float),
+    "ortho": (lambda n: 1 / _root(n), _root),
+    "forward": (lambda n: 1 / n, lambda n: n * 1.0),
 }
 #: the norm by which an inverse transform does what a forward one does under another, and the other way
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -32,7 +37,7 @@ def _scaled(a: TensorProxy, points: Sequence[int], norm: Any, inverse: bool) -> 
     if norm not in _SCALES:
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
     scale = math.prod(_SCALES[norm][inverse](n) for n in points)
-    return a if scale == 1 else clang.mul(a, scale)
+    return a if type(scale) in (int, float) and scale == 1 else clang.mul(a, scale)
 
 
 def _numbers(input: Any) -> TensorProxy:
@@ -107,7 +112,8 @@ def _where(a: TensorProxy, s: Any, dim: Any, *, to_real: bool) -> tuple[list[int
     if s is not None:
         if len(s) != len(dims):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
-        lengths = [n if static_int(m) == -1 else static_int(m) for n, m in zip(lengths, s)]
+        wanted = [symbols.as_dimension(size_or_int(m)) for m in s]
+        lengths = [n if type(m) is int and m == -1 else m for n, m in zip(lengths, wanted)]
     return lengths, dims
 
 

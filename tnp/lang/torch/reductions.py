@@ -11,7 +11,7 @@ import torch
 from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
-from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import mul, true_divide
@@ -371,6 +371,8 @@ def _trapezoids(y: Any, x: Any, dx: Any, dim: Any) -> tuple[TensorProxy, int]:
         raise NeedsOpaque("an area under other points")
     sums = _steps(y, d, clang.add)
     if x is None:
+        if isinstance(dx, NumberProxy) and dx.relations is not None and dx.python_type is float:
+            return mul(sums, dx), d
         step = known(dx)
         if type(step) not in (int, float):
             raise NeedsOpaque("points a tensor, or no real number, apart")

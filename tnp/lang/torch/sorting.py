@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.indexing import lined
-from tnp.lang.torch.operands import dimension, dimensions, static_int, tensor_only
+from tnp.lang.torch.operands import dimension, dimensions, size_or_int, tensor_only
 from tnp.lang.torch.reductions import is_of_nothing, reduced
 from tnp.lang.torch.registry import torchsymbol
 
@@ -53,8 +53,8 @@ def msort(input: Any) -> TensorProxy:
 @torchsymbol("topk")
 def topk(input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True) -> Any:
     """The ``k`` largest, or least, elements, and their indices."""
-    (a, d), n = _lines(input, dim, "iuf"), static_int(k)
-    if not 0 <= n <= a.shape[d]:
+    (a, d), n = _lines(input, dim, "iuf"), symbols.as_dimension(size_or_int(k))
+    if not 0 <= symbols.extent(n) <= sizes.extents((a.shape[d],), "topk")[0]:
         raise RuntimeError("selected index k out of range")
     if input.ndim == 0:  # none of one number is that number, too
         return torch.return_types.topk((input, clang.full_like(input, 0, dtype=dtypes.int64)))

@@ -5,13 +5,15 @@ The first values of an integer get a program each. From then on the length is ch
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tnp.capture.tracing.predicates import is_traced
+from tnp.capture.tracing.python_numbers import MATH
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import intervals
+from tnp.core import intervals, symbols
 from tnp.core.intervals import progression_length
 from tnp.core.symbols import is_symbol
 from tnp.lang import numpy as lnp
@@ -117,6 +119,10 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         bounds = tuple(x if size is None else size for x, size in zip(bounds, found))
         result: TracedArray = tracer.call(lnp.arange, bounds, {"dtype": kwargs.get("dtype")})
         return result
+    length: Any = _length_of_sizes(*bounds)
+    if length is not None:
+        result = tracer.call(arange_of_length, (*bounds, length), {"dtype": kwargs.get("dtype")})
+        return result
     if not any(_is_computed(tracer, x, "iuf") for x in bounds) or not all(map(_is_real, bounds)):
         return None
     if type(start) is int and type(step) is int and (start, step) == (0, 1) and _is_length(stop):
@@ -126,12 +132,29 @@ def _arange(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tr
         if None not in known:
             result = tracer.call(lnp.arange, tuple(known), {"dtype": kwargs.get("dtype")})
             return result
-    length: Any = _difference(*bounds)
+    length = _difference(*bounds)
     if length is None:
         tracer.inputs.prologue.varying.has_lengths = True
         length = tracer.call(arange_length, bounds, {})
     made: TracedArray = tracer.call(arange_of_length, (*bounds, length), {"dtype": kwargs.get("dtype")})
     return made
+
+
+def _length_of_sizes(start: Any, stop: Any, step: Any) -> Any:
+    """How many elements ``np.arange`` gives for floats that are computed of symbolic sizes, as in ``np.arange(0, n * 0.1, 0.1)``: a size;
+    ``None`` for other numbers."""
+    bounds = start, stop, step
+    sizes = [x for x in bounds if type(x) is TracedNumber and x.proxy.relations is not None]
+    kinds = {x.proxy.python_type if type(x) is TracedNumber else type(x) for x in bounds}
+    if not sizes or not kinds <= {int, float} or float not in kinds or step == 0:
+        return None
+    if any(type(x) is TracedNumber and x.proxy.relations is None for x in bounds):
+        return None
+    length = MATH[math.ceil]((stop - start) / step)
+    if not (type(length) is TracedNumber and symbols.is_symbol(length.proxy)):
+        return None
+    made = symbols.as_dimension(length.proxy)
+    return max(made, 0) if isinstance(made, int) else TracedNumber(made)
 
 
 def _difference(start: Any, stop: Any, step: Any) -> int | None:

@@ -14,8 +14,8 @@ from tnp.capture.libraries.torch.attributes import METHODS
 from tnp.capture.libraries.torch.checkpoints import CHECKPOINTS
 from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.strides import ROW_MAJOR
-from tnp.capture.tracing.traced_values import TracedArray
-from tnp.core import sizes
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import sizes, symbols
 from tnp.lang.torch import activations, elementwise
 from tnp.lang.torch.registry import symbol_of
 
@@ -77,7 +77,8 @@ def _split(library: TorchLibrary, tracer: Tracer, tensor: Any, split_size: Any, 
 
 def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: Any = -1) -> Any:
     """``F.one_hot`` of as many classes as there are, which tracing has to know; ``NotImplemented`` for others."""
-    if tracer.known(num_classes) != -1 or type(tensor) is not TracedArray or 0 in tensor.shape_:
+    is_size = type(num_classes) is TracedNumber and symbols.is_symbol(num_classes.proxy)
+    if is_size or tracer.known(num_classes) != -1 or type(tensor) is not TracedArray or 0 in tensor.shape_:
         return NotImplemented
     most = _call(tracer, torch.amax, tensor)
     return _call(tracer, F.one_hot, tensor, int(METHODS["item"](tracer, most)) + 1)

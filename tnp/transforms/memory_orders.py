@@ -23,7 +23,7 @@ def without_reorders(trace: Trace) -> Trace:
     kept = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        if bsym.operation is prims.stride_order and len(bsym.args) == 2:
+        if bsym.operation is prims.stride_order and bsym.args[1:] not in ((), (None,)):
             a, order = bsym.args
             if orders.get(a.name) == tuple(order):
                 names[bsym.output.name] = a

@@ -69,6 +69,10 @@ ONE_PROGRAM = {
     "comprehensions": lambda x: (np.array([x[i] * 2 for i in range(len(x))]), np.array([v for v in x if v > 0])),
     "maps": lambda x, y: (sum(map(np.sin, x)), np.array(list(map(lambda a, b: a - b, x, y))), sum(map(abs, x))),
     "fromiter": lambda x: (np.fromiter((v * 2 for v in x), float), np.fromiter((v for v in x), dtype=float, count=len(x))),
+    "bands": lambda square, x: (np.tril(square, len(x) - 3), np.triu(square, 1 - len(x)), np.tri(len(x), 4, len(x) // 2), np.eye(len(x), k=-(len(x) // 2)), np.diagflat(x, len(x))),
+    "ranges of floats": lambda x: (np.arange(0, len(x) * 0.1, 0.1), np.arange(-len(x) / 2, len(x), 0.5), np.r_[1 : len(x), 0.5]),
+    "bins of a size": lambda x, at: (np.digitize(x, np.linspace(-1, 1, len(x))), np.bincount(at % 3, minlength=len(x))),
+    "places of a size": lambda a: (np.insert(a, len(a) // 2, 0.0, axis=0), np.delete(a, len(a) // 2, axis=0), np.lib.stride_tricks.sliding_window_view(a, len(a) // 2, 0)),
     "gradient of differences": lambda x: tnp.grad(lambda v: np.diff(v).prod() + np.roll(v, 1)[0])(x),
     "gradient of pads": lambda x: tnp.grad(lambda v: (np.pad(v, 1) ** 2).sum() + np.prod(v))(x),
     "gradient of deviations": lambda x: tnp.grad(lambda v: v.std() + v.var(ddof=1) + v.mean())(x),
@@ -170,6 +174,14 @@ SEVERAL = {
     "median": (2, lambda x: np.median(x)),
     "halves": (2, lambda x: np.array_split(x, 2)),
     "cut or filled": (2, lambda x: np.fft.fft(x, 10)),
+    "powers of two": (
+        2,
+        lambda x: (
+            np.pad(x, (0, 2 ** int(np.ceil(np.log2(len(x)))) - len(x)))[len(x) // 2 :].sum(),
+            np.zeros(1 << len(x).bit_length()),
+            x[: len(x) >> 1],
+        ),
+    ),
     "at most 6": (2, lambda x: x[: min(len(x), 6)]),
 }
 

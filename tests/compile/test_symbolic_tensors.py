@@ -153,7 +153,49 @@ ONE_PROGRAM = {
     "loop": lambda h: sum(h[:, :, i] for i in range(8)),
     "tolist shape": lambda a: list(a.shape),
     "float scale": lambda a: a / a.size(0) ** 0.5,
-}
+    "triangle": lambda square: square[*torch.triu_indices(len(square), len(square))],
+    "triangles by a size": lambda a: (a.tril(a.size(0) - 3), a.triu(2 - a.size(0))),
+    "positions by a size": lambda a: (a.select(0, a.size(0) // 2), a.roll(a.size(0) // 2, 0), a.topk(a.size(0) - 1, 0)[0]),
+    "windows by a size": lambda a: a.unfold(0, a.size(0) // 2, 1).sum(-1),
+    "repeats by a size": lambda a: a.repeat_interleave(a.size(0), 1),
+    "one_hot of a size": lambda at: F.one_hot(at, len(at)),
+    "pad by a size": lambda a: (F.pad(a, (0, a.size(0), 1, 0)), F.pad(a, (2 * a.size(0), -a.size(0)))),
+    "pad to a multiple": lambda img2: F.pad(img2, (0, 64 - img2.shape[3], 0, 64 - img2.shape[2])).view(2, 3, 8, 8, 8, 8),
+    "pad with its elements": lambda q: F.pad(q[0], (1, 1, q.size(2) - 2, 2), mode="reflect"),
+    "repeated edges": lambda q: F.pad(q[0], (1, 0, 0, q.size(2)), mode="replicate"),
+    "parts put back": lambda a: (
+        torch.slice_scatter(a, 2 * a[: len(a) // 2], 0, len(a) - len(a) // 2),
+        torch.select_scatter(a, a[0], 0, len(a) // 2),
+    ),
+    "pool of everything": lambda img2: (
+        F.avg_pool2d(img2, img2.shape[2:]),
+        F.max_pool2d(img2, kernel_size=img2.size()[2:]),
+        F.avg_pool2d(img2, (img2.shape[2], 1)),
+    ),
+    "pool of odd sizes": lambda q: (F.max_pool2d(q, (2, 1)), F.max_pool2d(q, 3, 2, 1), F.avg_pool2d(q, 3, 2, 1)),
+    "means inside": lambda q: F.avg_pool2d(q, 3, 2, 1, count_include_pad=False),
+    "larger images": lambda img2: (
+        F.interpolate(img2, scale_factor=2.0),
+        F.interpolate(img2, scale_factor=2.0, mode="bilinear"),
+        F.interpolate(img2, scale_factor=0.5, mode="bilinear", align_corners=True),
+        F.interpolate(img2, scale_factor=1.5, mode="nearest-exact"),
+    ),
+    "images of a size": lambda img2, x: (
+        F.interpolate(img2, size=(7 * len(x), 2 * len(x)), mode="bilinear"),
+        F.interpolate(img2, size=(len(x), 3 * len(x))),
+    ),
+    "transposed convolution": lambda img2, k: F.conv_transpose2d(img2, k.transpose(0, 1) / 8, stride=2),
+    "columns of images": lambda img2: F.unfold(img2, 3, padding=1),
+    "transforms of a size": lambda a: (
+        torch.fft.rfft(a, 2 * len(a), 0).abs(),
+        torch.fft.ifft(torch.fft.fft(a, len(a) + 9), norm="ortho").real,
+    ),
+    "ranges by a size": lambda x: (
+        torch.arange(len(x) - 1, -1, -1) * x,
+        torch.linspace(0, len(x) - 1, len(x)) * x,
+        torch.trapezoid(x, dx=1 / len(x)),
+    ),
+}  # fmt: skip
 
 #: results that say what the sizes are
 SEVERAL = {
@@ -164,7 +206,7 @@ SEVERAL = {
         torch.empty(len(x)).shape,
     ),
     "shape": lambda a: (a.shape, a.numel(), a.size(0) * 2, a.shape[:1] + (3,), a.shape.numel()),
-    "triangle": lambda square: square[*torch.triu_indices(len(square), len(square))],
+    "halves": lambda a: (*a.chunk(2), *a.split(len(a) // 2), *a.tensor_split(3)),
 }
 
 
@@ -227,7 +269,9 @@ def test_shapes_are_of_torchs_class():
 
 
 #: of gradients, what runs eagerly or takes a program a size, as for known sizes
-NO_GRADIENTS = frozenset(("boolean", "inplace", "setitem", "zeros", "shape", "pool", "pool2"))
+NO_GRADIENTS = frozenset(
+    ("boolean", "inplace", "setitem", "zeros", "shape", "pool", "pool2", "triangle", "windows by a size")
+)
 #: functions that return only views of their arguments: they run eagerly, so that autograd records the views
 ONLY_VIEWS = frozenset(
     (

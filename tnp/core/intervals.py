@@ -108,10 +108,11 @@ class Linear:
         k = self.terms[quotient.name][1]
         assert quotient.quotient_of is not None
         divisor, form = quotient.quotient_of
-        if k % divisor:
-            return None
+        times = 1 if k % divisor == 0 else divisor  # ``2 * (n - n // 2)`` is at least ``n``
         rest = form if k < 0 else form.plus(Linear({}, 1 - divisor))
-        return self.plus(Linear({quotient.name: (quotient, 1)}, 0), -k).plus(rest, k // divisor).interval()[0]
+        others = self.plus(Linear({quotient.name: (quotient, 1)}, 0), -k)
+        low = others.times(times).plus(rest, k * times // divisor).interval()[0]
+        return None if low is None else -(-low // times)
 
     def _ends_without(self, product: NumberProxy) -> int | None:
         """A lower bound that replaces the product ``x * y`` by ``x`` times the least ``y``: it proves that ``x * y - x`` is not negative if

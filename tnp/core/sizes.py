@@ -40,6 +40,7 @@ __all__ = [
     "is_never_empty",
     "is_too_large",
     "key_of",
+    "modulo",
     "most",
     "normalize_shape",
     "product",
@@ -84,6 +85,15 @@ def extents(shape: Sequence[Dim], operation: str) -> tuple[Any, ...]:
     if found is None:
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
     return found
+
+
+def modulo(by: Any, length: Any) -> Any:
+    """``by % length``, of integers and extents: for which of a few ranges ``by`` is in becomes a relation."""
+    if 0 <= by < length:
+        return by
+    if by == length:
+        return 0
+    return length + by if -length < by < 0 else symbols.fixed(by) % symbols.fixed(length)
 
 
 def at_least(n: Dim, least: Dim, operation: str) -> Dim:

@@ -248,7 +248,7 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         rest = tuple(s for i, s in enumerate(strides) if i not in (dim1, dim2))
         return (*rest, strides[dim1] + strides[dim2])
     if sym is prims.unfold and strides:
-        dim, step = bsym.args[1] % len(strides), bsym.args[3]
+        dim, step = bsym.args[1] % len(strides), symbols.extent(bsym.args[3])
         return (*(s * step if i == dim else s for i, s in enumerate(strides)), strides[dim])
     if sym is prims.reshape:
         lengths, new = symbols.extents(a.shape), symbols.extents(bsym.output.shape)

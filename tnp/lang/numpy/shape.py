@@ -298,22 +298,13 @@ def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
     if isinstance(shift, TensorProxy) or (isinstance(shift, NumberProxy) and shift.value is None):
         return _rolled_by_value(a, as_array(shift), dim)
     (length,) = sizes.extents((length,), "np.roll")
-    by = _modulo(symbols.extent(size_or_int(shift)), length) if length else 0
+    by = sizes.modulo(symbols.extent(size_or_int(shift)), length) if length else 0
     if by == 0:
         return a
     if symbols.present(length) >= LONG:
         _ = length >= LONG  # becomes a relation: loops that are cut near both ends have a middle
     parts = [clang.slice_dim(a, length - by, length, dim=dim), clang.slice_dim(a, 0, length - by, dim=dim)]
     return clang.concatenate(parts, dim)
-
-
-def _modulo(by: Any, length: Any) -> Any:
-    """``by % length``, of symbolic sizes too."""
-    if 0 <= by < length:
-        return by
-    if by == length:
-        return 0
-    return length + by if -length < by < 0 else symbols.fixed(by) % symbols.fixed(length)
 
 
 def _rolled_by_value(a: TensorProxy, shift: TensorProxy, dim: int) -> TensorProxy:

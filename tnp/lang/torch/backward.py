@@ -6,7 +6,7 @@ These replace gradient rules if the gradient is not differentiated again (:attr:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -23,20 +23,44 @@ __all__: list[str] = []
 _TENSORS = ("input", "weight", "bias")
 
 
-def _convolution(rank: int) -> Any:
-    """``torch.convolution_backward`` for a convolution of ``rank`` spatial dimensions, called as ``F.conv2d`` is."""
+class _Call(NamedTuple):
+    """A call of ``F.conv2d``, or of another of its family."""
+
+    input: Any
+    weight: Any
+    bias: Any = None
+    stride: Any = 1
+    padding: Any = 0
+    dilation: Any = 1
+    groups: Any = 1
+    output_padding: Any = 0
+
+
+class _TransposedCall(NamedTuple):
+    """A call of ``F.conv_transpose2d``, or of another of its family, whose parameters have another order."""
+
+    input: Any
+    weight: Any
+    bias: Any = None
+    stride: Any = 1
+    padding: Any = 0
+    output_padding: Any = 0
+    groups: Any = 1
+    dilation: Any = 1
+
+
+def _convolution(rank: int, kind: type[_Call | _TransposedCall]) -> Any:
+    """``torch.convolution_backward`` for a convolution of ``rank`` spatial dimensions."""
+    is_transposed = kind is _TransposedCall
 
     def tuple_of(x: Any) -> list[int]:
         return [x] * rank if isinstance(x, int) else list(x) * (rank // len(x))
 
-    def arguments(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
-    ) -> tuple[Any, ...]:
-        found = padding if isinstance(padding, str) else tuple_of(padding)
-        return input, weight, bias, tuple_of(stride), found, tuple_of(dilation), groups
-
     def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
-        input, weight, bias, stride, padding, dilation, groups = arguments(*args, **kwargs)
+        call = kind(*args, **kwargs)
+        input, weight, bias = call.input, call.weight, call.bias
+        stride, dilation, more = map(tuple_of, (call.stride, call.dilation, call.output_padding))
+        padding = call.padding if isinstance(call.padding, str) else tuple_of(call.padding)
         batched = input if input.ndim == rank + 2 else input[None]
         if isinstance(padding, str):
             needed = [d * (k - 1) * (padding == "same") for d, k in zip(dilation, weight.shape[2:])]
@@ -48,14 +72,14 @@ def _convolution(rank: int) -> Any:
         mask = [n in names for n in _TENSORS]
         sizes = None if bias is None else list(bias.shape)
         found = torch.ops.aten.convolution_backward(
-            g, batched, weight, sizes, stride, padding, dilation, False, [0] * rank, groups, mask
+            g, batched, weight, sizes, stride, padding, dilation, is_transposed, more, call.groups, mask
         )
         if found[0] is not None:
             kept = found[0][(..., *(slice(n) for n in input.shape[-rank:]))]
             found = (kept.reshape(input.shape), *found[1:])
         return [found[_TENSORS.index(n)] for n in names]
 
-    pull.__name__ = f"backward_of_conv{rank}d"
+    pull.__name__ = f"backward_of_conv_transpose{rank}d" if is_transposed else f"backward_of_conv{rank}d"
     return pull
 
 
@@ -70,10 +94,14 @@ def _operation(function: Any) -> Symbol:
     )  # fmt: skip
 
 
-for _rank, _function in ((1, F.conv1d), (2, F.conv2d), (3, F.conv3d)):
-    _symbol = symbol_of(_function)
-    assert _symbol is not None
-    _symbol.pulls_back = _operation(_convolution(_rank))
+for _kind, _functions in (
+    (_Call, (F.conv1d, F.conv2d, F.conv3d)),
+    (_TransposedCall, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)),
+):
+    for _rank, _function in enumerate(_functions, 1):
+        _symbol = symbol_of(_function)
+        assert _symbol is not None
+        _symbol.pulls_back = _operation(_convolution(_rank, _kind))
 
 _attention = symbol_of(F.scaled_dot_product_attention)
 assert _attention is not None

@@ -152,7 +152,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
 
 def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
     (n,) = sizes.extents(a.shape[dim : dim + 1], "roll") if a.ndim else (0,)
-    at = (-shift) % n if n else 0
+    at = sizes.modulo(-shift, n) if n else 0
     if at == 0:
         return a
     return prims.concatenate([sliced(a, dim, at, n), sliced(a, dim, 0, at)], dim)

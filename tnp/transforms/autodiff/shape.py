@@ -200,8 +200,20 @@ def _slice_update(
     g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, starts: Any, strides: Any = None
 ) -> Any:
     steps = (1,) * a.ndim if strides is None else tuple(strides)
-    stops = [s + max(0, m - 1) * k + (m > 0) for s, m, k in zip(starts, b.shape, steps)]
     return (
         lambda: prims.slice_update(g, clang.full_like(b, 0), starts, strides),
-        lambda: prims.slice(g, starts, stops, steps),
+        lambda: _part(g, starts, b.shape, steps),
     )
+
+
+def _part(g: TensorProxy, starts: Any, lengths: Any, steps: Any) -> TensorProxy:
+    """So many elements of ``g`` along each dimension, from ``starts``, ``steps`` apart."""
+    if sizes.is_known((*g.shape, *starts, *lengths)):
+        stops = [s + max(0, m - 1) * k + (m > 0) for s, m, k in zip(starts, lengths, steps)]
+        made: TensorProxy = prims.slice(g, starts, stops, steps)
+        return made
+    for d, (start, length, step) in enumerate(zip(starts, lengths, steps)):
+        if not (type(start) is int and start == 0 and step == 1 and sizes.equal(length, g.shape[d])):
+            first, count = symbols.extent(start), symbols.extent(length)
+            g = clang.slice_dim(g, first, first + (count - 1) * step + 1, step, dim=d)
+    return g

@@ -35,8 +35,8 @@ __all__ = [
     "slice_length",
 ]
 
-#: terms of a form whose products are looked at
-MOST_TERMS = 4
+#: terms of a form whose products are looked at, and quotients of quotients
+MOST_TERMS, MOST_DIVIDED = 4, 2
 
 #: the ends of an interval, both included; ``None`` for an end that is not known
 Interval: TypeAlias = "tuple[int | None, int | None]"
@@ -72,38 +72,40 @@ class Linear:
         """What it has in common with equal forms, and with no others."""
         return self.constant, frozenset((name, k) for name, (_, k) in self.terms.items())
 
-    def interval(self) -> Interval:
-        """Where the value surely lies."""
+    def interval(self, divided: int = MOST_DIVIDED) -> Interval:
+        """Where the value surely lies. So many quotients, one in the other, are looked at."""
         low, high = self._ends()
         products = [number for number, _ in self.terms.values() if _factors(number)]
         if products and len(self.terms) <= MOST_TERMS:
-            low, high = self._narrowed(low, high, [(Linear._ends_without, x) for x in products])
+            low, high = self._narrowed(low, high, divided, [(Linear._ends_without, x) for x in products])
         limited = [number for number, _ in self.terms.values() if number.most is not None]
         if limited and len(self.terms) <= MOST_TERMS:
-            low, high = self._narrowed(low, high, [(Linear._ends_at_most, x) for x in limited])
+            low, high = self._narrowed(low, high, divided, [(Linear._ends_at_most, x) for x in limited])
         quotients = [number for number, _ in self.terms.values() if number.quotient_of is not None]
-        if quotients and len(self.terms) <= MOST_TERMS:
-            low, high = self._narrowed(low, high, [(Linear._ends_undivided, x) for x in quotients])
+        if quotients and divided and len(self.terms) <= MOST_TERMS:
+            low, high = self._narrowed(low, high, divided - 1, [(Linear._ends_undivided, x) for x in quotients])
         return low, high
 
-    def _narrowed(self, low: int | None, high: int | None, ways: list[tuple[Any, NumberProxy]]) -> Interval:
+    def _narrowed(
+        self, low: int | None, high: int | None, divided: int, ways: list[tuple[Any, NumberProxy]]
+    ) -> Interval:
         """The ends, or closer ones that the ``ways`` of replacing a number find."""
-        lows = [least(self, x) for least, x in ways]
-        highs = [least(self.times(-1), x) for least, x in ways]
+        lows = [least(self, x, divided) for least, x in ways]
+        highs = [least(self.times(-1), x, divided) for least, x in ways]
         low = max((x for x in (low, *lows) if x is not None), default=None)
         high = min((x for x in (high, *(-x for x in highs if x is not None)) if x is not None), default=None)
         return low, high
 
-    def _ends_at_most(self, number: NumberProxy) -> int | None:
+    def _ends_at_most(self, number: NumberProxy, divided: int) -> int | None:
         """A lower bound that replaces a number by the form that it never exceeds: ``n - i`` is at least 1 for ``i`` in ``range(n)``."""
         k = self.terms[number.name][1]
         assert number.most is not None
         factor, form = number.most
         if k > 0 or k % factor:
             return None
-        return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval()[0]
+        return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval(divided)[0]
 
-    def _ends_undivided(self, quotient: NumberProxy) -> int | None:
+    def _ends_undivided(self, quotient: NumberProxy, divided: int) -> int | None:
         """A lower bound that replaces the multiple ``k * (x // k)`` by what it surely is: at most ``x``, at least ``x - (k - 1)``."""
         k = self.terms[quotient.name][1]
         assert quotient.quotient_of is not None
@@ -111,10 +113,10 @@ class Linear:
         times = 1 if k % divisor == 0 else divisor  # ``2 * (n - n // 2)`` is at least ``n``
         rest = form if k < 0 else form.plus(Linear({}, 1 - divisor))
         others = self.plus(Linear({quotient.name: (quotient, 1)}, 0), -k)
-        low = others.times(times).plus(rest, k * times // divisor).interval()[0]
+        low = others.times(times).plus(rest, k * times // divisor).interval(divided)[0]
         return None if low is None else -(-low // times)
 
-    def _ends_without(self, product: NumberProxy) -> int | None:
+    def _ends_without(self, product: NumberProxy, divided: int) -> int | None:
         """A lower bound that replaces the product ``x * y`` by ``x`` times the least ``y``: it proves that ``x * y - x`` is not negative if
         ``y`` is at least 1."""
         k = self.terms[product.name][1]
@@ -122,7 +124,7 @@ class Linear:
         for x, y in (_factors(product), _factors(product)[::-1]):
             if k > 0:
                 rest = self.plus(Linear({product.name: (product, 1)}, 0), -k)
-                found.append(rest.plus(linear(x), k * (y.low or 0)).interval()[0])
+                found.append(rest.plus(linear(x), k * (y.low or 0)).interval(divided)[0])
         return max((low for low in found if low is not None), default=None)
 
     def _ends(self) -> Interval:

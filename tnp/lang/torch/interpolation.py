@@ -76,7 +76,7 @@ def _along(
         return _linear(a, dim, n, count, (n - 1) / (count - 1) if count > 1 else 0.0, 0.0)
     is_even = given is None or (times is not None and given * times == 1)
     if is_even and times is not None:
-        return a if times == 1 else _in_phases(a, dim, n, times)
+        return a if times == 1 else _in_phases(a, dim, n, times, count)
     return _linear(a, dim, n, count, step, 0.5)
 
 
@@ -113,17 +113,23 @@ def _nearest(a: TensorProxy, dim: int, n: Any, count: Any, step: Any, shift: flo
         )
         places: list[int] = found.tolist()
         if times is not None and places == [i // times for i in range(count)]:
-            return a if times == 1 else clang.repeat_dim(a, times, dim)
+            return a if times == 1 else _repeated(a, dim, times, count)
         if n % count == 0 and places == list(range(places[0], n, n // count)):
             return clang.slice_dim(a, places[0], n, n // count, dim=dim)
     elif times is not None and times & (times - 1) == 0:  # whose inverse a float holds, so that no position is rounded
-        return a if times == 1 else clang.repeat_dim(a, times, dim)
+        return a if times == 1 else _repeated(a, dim, times, count)
     at = clang.mul(clang.add(clang.arange(count, dtype=dtypes.float32), shift), step)
     return prims.take(a, clang.minimum(clang.convert(at, dtypes.int64), n - 1), dim)
 
 
-def _in_phases(a: TensorProxy, dim: int, n: Any, k: int) -> TensorProxy:
-    """Linear interpolation to ``k`` results for each element, with the corners of elements aligned."""
+def _repeated(a: TensorProxy, dim: int, times: int, count: Any) -> TensorProxy:
+    """Each element so many times, ``count`` in all."""
+    wide = clang.broadcast_to(clang.expand_dims(a, (dim + 1,)), (*a.shape[: dim + 1], times, *a.shape[dim + 1 :]))
+    return clang.reshape(wide, (*a.shape[:dim], count, *a.shape[dim + 1 :]))
+
+
+def _in_phases(a: TensorProxy, dim: int, n: Any, k: int, count: Any) -> TensorProxy:
+    """Linear interpolation to ``k`` results for each element, ``count`` in all, with the corners of elements aligned."""
     first, last = clang.slice_dim(a, 0, 1, dim=dim), clang.slice_dim(a, n - 1, n, dim=dim)
     before = prims.concatenate([first, clang.slice_dim(a, 0, n - 1, dim=dim)], dim) if n > 1 else a
     after = prims.concatenate([clang.slice_dim(a, 1, n, dim=dim), last], dim) if n > 1 else a
@@ -133,7 +139,7 @@ def _in_phases(a: TensorProxy, dim: int, n: Any, k: int) -> TensorProxy:
         other = before if 2 * r + 1 < k else after
         found = clang.add(clang.mul(a, 1 - weight), clang.mul(other, weight)) if weight else a
         phases.append(clang.expand_dims(found, (dim + 1,)))
-    shape = (*a.shape[:dim], n * k, *a.shape[dim + 1 :])
+    shape = (*a.shape[:dim], count, *a.shape[dim + 1 :])
     return clang.reshape(prims.concatenate(phases, dim + 1), shape)
 
 

@@ -62,6 +62,9 @@ WARN_ITERATIONS = 1_000
 MAX_ITERATIONS = 10_000
 #: the same where each iteration has an operation on arrays of other sizes, which is compiled for each, and none of these fuse
 MOST_OF_OTHER_SIZES = 24
+#: the same where an iteration makes more than ``LONG_ITERATION`` values, as a layer of a model does: a program of one iteration gains as much
+#: and is compiled once. So many iterations tell how many values one makes.
+MOST_LONG, LONG_ITERATION, LOOKED_AT = 16, 250, 2
 #: the same where the program is compiled for a number of iterations that is a value
 MAX_ITERATIONS_ASKED_FOR = 64
 #: iterations that are peeled for variables to settle
@@ -516,6 +519,8 @@ def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:
     trace = active.current().trace
     before = trace.name_count
     for done, i in enumerate(indices):
+        if done == LOOKED_AT and len(indices) > MOST_LONG and trace.name_count - before > done * LONG_ITERATION:
+            raise NeedsEager(f"each of {len(indices)} iterations of a loop that is no operation has many operations")
         if done >= 4 and done.bit_count() == 1:
             check_length(trace, before + (trace.name_count - before) * len(indices) // done)
         yield iterations.item(i)

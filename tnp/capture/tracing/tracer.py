@@ -393,8 +393,7 @@ class Tracer:
 
     def may_start_over(self) -> bool:
         """Whether the call may run eagerly from its beginning where the program is not for its values."""
-        arrays = (p for p in self.inputs.proxies if isinstance(p, TensorProxy))
-        has_gradients = self.gradients is not None and any(p.lang.name == "torch" for p in arrays)
+        has_gradients = self.gradients is not None and bool(self.gradients.roots)
         return not (self.differentiating or has_gradients) and self.may_expect_no_error()
 
     def may_raise_while_differentiated(self) -> bool:

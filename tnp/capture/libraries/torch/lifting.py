@@ -14,6 +14,7 @@ from tnp.capture.guards.prologue import Extent
 from tnp.capture.libraries.torch.modules import lift_module
 from tnp.capture.rewrite.code_origin import is_library_class
 from tnp.capture.tracing.strides import ROW_MAJOR
+from tnp.core import symbols
 from tnp.core.devices import DeviceType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
@@ -189,6 +190,26 @@ def is_row_major(t: torch.Tensor) -> bool:
     return True
 
 
+def _memory_order(t: torch.Tensor) -> tuple[int, ...] | None:
+    """The dimensions of a dense tensor, slowest in memory first; ``None`` for one with gaps, repeats or other strides along dimensions of 1."""
+    order = sorted(range(t.ndim), key=lambda d: (t.stride(d), t.shape[d]), reverse=True)
+    return tuple(order) if is_row_major(t.permute(order)) else None
+
+
+def has_order(t: torch.Tensor, order: tuple[int, ...]) -> bool:
+    """Whether a tensor has the strides of a new one whose dimensions, slowest in memory first, are ``order``."""
+    return is_row_major(t.permute(order))
+
+
+def _strides_in_order(dims: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
+    """The strides of a dense tensor, of which some sizes are symbols."""
+    strides, step = [0] * len(dims), 1
+    for d in reversed(order):
+        strides[d] = step
+        step = step * symbols.extent(dims[d])
+    return tuple(strides)
+
+
 def _may_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     """Whether several elements of a tensor may be one place in memory."""
     reach = 0
@@ -258,13 +279,19 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     shape, strides = tuple(value.shape), tuple(value.stride())
     is_parameter = type(value) is torch.nn.Parameter  # whose sizes are those of a model
     varying = prologue.varying
-    symbolic = [] if is_parameter else varying.symbols(what, value, is_row_major(value))
+    order = _memory_order(value)
+    in_order = order == tuple(range(value.ndim))
+    symbolic = [] if is_parameter else varying.symbols(what, value, order is not None)
     if symbolic:
         prologue.guard_sizes(source, shape, symbolic)
     else:
         prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
     # A tensor is contiguous whatever the strides of its dimensions of 1, which a program may ask for.
-    if symbolic and 1 in shape:
+    if symbolic and not in_order:
+        prologue.guard(
+            f"{prologue.constant(has_order)}({e}, {order})", f"{what} has its dimensions in the order {order}"
+        )
+    elif symbolic and 1 in shape:
         prologue.guard(f"{prologue.constant(is_row_major)}({e})", f"{what} is contiguous")
     elif value.is_contiguous() and 0 not in shape and 1 not in shape:
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
@@ -279,8 +306,9 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         gradients.roots.add(proxy.name)
     if _may_overlap(shape, strides):
         gradients.overlapping.add(proxy.name)
+    given = strides if not symbolic or order is None else ROW_MAJOR if in_order else _strides_in_order(dims, order)
     lifted = inputs.add_array(
-        value, source, proxy, ROW_MAJOR if symbolic else strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
+        value, source, proxy, given, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
         is_row_major=value.is_contiguous(), writable=True, apart=apart,
     )  # fmt: skip
     if is_parameter:

@@ -15,7 +15,7 @@ from tnp.core import languages, prims, symbols, views
 from tnp.core.activity import add_dependents, add_sources, is_differentiable
 from tnp.core.errors import GradientError, NeedsEager
 from tnp.core.gradient_marks import DETACHED, IS_TRAINING, RECOMPUTABLE
-from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
@@ -80,7 +80,7 @@ class Partition:
             views.memory_roots(self.joint.forward),
             self._may_repeat,
         )
-        self.saved += _sizes_of(self.joint.walk, trace.args, self.saved)
+        self.saved += _sizes_of(self.joint, trace.args, self.saved)
         names = {p.name for p in inputs}
         add_dependents(self.joint.forward, names, DETACHED.of(trace))
         #: what is saved and depends on the inputs
@@ -413,19 +413,22 @@ def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
     return list({p.name: p for p in read if p.name not in own and not symbols.is_symbol(p)}.values())
 
 
-def _sizes_of(walk: Iterable[BoundSymbol], arguments: Iterable[Proxy], saved: Iterable[Proxy]) -> list[Proxy]:
-    """The symbolic arguments that must be saved as well: the backward computes every size that it reads from them."""
+def _sizes_of(joint: Joint, arguments: Iterable[Proxy], saved: Iterable[Proxy]) -> list[Proxy]:
+    """The symbolic arguments, and lengths that the program finds out, that must be saved as well: the backward computes every size that it
+    reads from them."""
     there = {p.name for p in saved}
-    sizes = [p for p in arguments if symbols.is_symbol(p) and p.name not in there]
+    sizes = {p.name for p in arguments if symbols.is_symbol(p)}
+    made = (p for b in joint.forward for p in b.flat_outputs if isinstance(p, TensorProxy))
+    sizes.update(n.name for p in made for n in p.shape if isinstance(n, NumberProxy) and symbols.is_found(n))
     if not sizes:
         return []
-    read: set[str] = set()
-    for b in walk:
+    read: dict[str, NumberProxy] = {}
+    for b in joint.walk:
         for part in with_parts(b):
             for p in (*part.flat_inputs, *part.flat_outputs):
                 dims = p.shape if isinstance(p, TensorProxy) else (p,)
-                read.update(root.name for n in dims if symbols.is_symbol(n) for root in symbols.roots(n))
-    return [p for p in sizes if p.name in read]
+                read.update((root.name, root) for n in dims if symbols.is_symbol(n) for root in symbols.roots(n))
+    return [n for n in read.values() if n.name not in there and n.name in sizes]
 
 
 def _is_repeatable(b: BoundSymbol) -> bool:

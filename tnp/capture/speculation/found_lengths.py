@@ -46,7 +46,7 @@ class FoundLengths:
     def settled(self, a: TracedArray, what: str) -> TensorProxy:
         """The value of an array whose lengths tracing can ask: they are symbols, or those of this call, on which the trace depends then."""
         made = a.__tnp_value__()
-        if not self._settles(a):
+        if not self.settles(a):
             value = self.tracer.specializer.value
             try:
                 shape = tuple(value(n, what) if _is_counted(n) else int(n) for n in a.shape_)
@@ -55,6 +55,14 @@ class FoundLengths:
                 raise
             made = prims.reshape(made, shape)
         return made
+
+    def settle(self, made: Any) -> None:
+        """Makes the lengths of a traced array, or of several, symbols where they can be. Raises ``NeedsValue`` if it is too early to ask."""
+        specializer = self.tracer.specializer
+        for a in made if isinstance(made, (tuple, list)) else (made,):
+            for n in getattr(a, "shape_", ()):
+                if _is_counted(n) and not self._is_symbol(n) and specializer.postponed():
+                    specializer.value(n, "a gradient")
 
     def would_tell(self, result: TensorProxy, seen: Mapping[str, TracedArray], start: int) -> bool:
         """Whether the operation must be traced again. Its ``result``, which the statements from ``start`` on compute, has a length that
@@ -68,7 +76,7 @@ class FoundLengths:
         statements = self.tracer.trace.statements
         is_selected = any(b.operation is prims.nonzero for whole in statements[start:] for b in with_parts(whole))
         made = statements[start:]
-        if is_selected or not all(map(self._settles, counted)):
+        if is_selected or not all(map(self.settles, counted)):
             return False
         statements[:] = [b for b in statements if all(b is not other for other in made)]
         return True
@@ -78,7 +86,7 @@ class FoundLengths:
         if self._last:
             self.tracer.inputs.prologue.relations.settle = _too_late
 
-    def _settles(self, a: TracedArray) -> bool:
+    def settles(self, a: TracedArray) -> bool:
         """Makes the lengths of an array symbols, and gives whether they all are."""
         return all(self._is_symbol(n) for n in a.shape_ if _is_counted(n))
 
@@ -135,9 +143,10 @@ class FoundLengths:
             self._raise_least(*least)
             return
         names = {root.name for x in (a, b) for part, _ in intervals.linear(x).terms.values() for root in roots(part)}
-        latest = [name for name in self._last if name in names][-1]
         statements = self.tracer.trace.bound_symbols
-        at = _place_of(self._last[latest], statements)
+        places = {name: _place_of(last, statements) for name, last in self._last.items() if name in names}
+        latest = max(places, key=places.__getitem__)
+        at = places[latest]
         condition = NumberProxy(self.tracer.trace.make_name("n"), bool)
         asked = (
             prims.registry[operation].bind(a, b, output=condition) if least is None else _at_least(*least, condition)

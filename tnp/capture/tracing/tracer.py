@@ -393,8 +393,7 @@ class Tracer:
 
     def may_start_over(self) -> bool:
         """Whether the call may run eagerly from its beginning where the program is not for its values."""
-        has_gradients = self.gradients is not None and bool(self.gradients.roots)
-        return not (self.differentiating or has_gradients) and self.may_expect_no_error()
+        return not self.differentiating and self.may_expect_no_error()
 
     def may_raise_while_differentiated(self) -> bool:
         """Whether the function that is differentiated runs eagerly where the program comes to a branch that raises."""

@@ -79,9 +79,11 @@ def sized(tracer: Tracer, x: Any, name: str) -> Any:
     this call."""
     kind = type(x)
     if kind is TracedArray and symbols.extents(x.shape_) is None:
+        if tracer.found_lengths.settles(x):
+            return x
+        shape = tuple(n if type(n) is int else tracer.specializer.value(n, f"torch.{name}()") for n in x.shape_)
         with languages.language_context(language):
-            made = tracer.found_lengths.settled(x, f"torch.{name}()")
-            return x if made is x.__tnp_value__() else tracer.handle(made, {}, 0)
+            return tracer.handle(prims.reshape(x.__tnp_value__(), shape), {}, 0)
     if kind in (tuple, list):
         return kind(sized(tracer, y, name) for y in x)
     return {k: sized(tracer, y, name) for k, y in x.items()} if kind is dict else x

@@ -295,6 +295,8 @@ class TorchLibrary(OpaqueCalls, Library):
     ) -> None:  # fmt: skip
         function = tracer.calling if symbol_of(tracer.calling) is symbol else None
         layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, made, tags=symbol.tags)
+        if tracer.gradients.roots:  # a backward program needs to know the lengths of all arrays
+            tracer.found_lengths.settle(made)
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.

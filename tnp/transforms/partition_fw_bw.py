@@ -422,13 +422,19 @@ def _sizes_of(joint: Joint, arguments: Iterable[Proxy], saved: Iterable[Proxy]) 
     sizes.update(n.name for p in made for n in p.shape if isinstance(n, NumberProxy) and symbols.is_found(n))
     if not sizes:
         return []
+    computed = {p.name for b in joint.forward for p in b.flat_outputs if isinstance(p, NumberProxy)}
     read: dict[str, NumberProxy] = {}
     for b in joint.walk:
         for part in with_parts(b):
             for p in (*part.flat_inputs, *part.flat_outputs):
                 dims = p.shape if isinstance(p, TensorProxy) else (p,)
-                read.update((root.name, root) for n in dims if symbols.is_symbol(n) for root in symbols.roots(n))
-    return [n for n in read.values() if n.name not in there and n.name in sizes]
+                for n in dims:
+                    if isinstance(n, NumberProxy) and symbols.is_symbol(n):
+                        roots = list(symbols.roots(n))
+                        # What a length is computed of may be gone: another one, which is as long, stands for it.
+                        is_left = n.name in computed and any(root.name not in sizes for root in roots)
+                        read.update((m.name, m) for m in ([n] if is_left else roots))
+    return [n for n in read.values() if n.name not in there and n.name in sizes | computed]
 
 
 def _is_repeatable(b: BoundSymbol) -> bool:

@@ -107,7 +107,8 @@ class FoundLengths:
             return False
         maker = self._maker(n)
         present = None if maker is None else tracer.specializer.present(n)
-        if present is None or present < MANY or maker is None:
+        is_needed = tracer.gradients is not None and bool(tracer.gradients.roots)  # or the call runs eagerly
+        if present is None or present < (LEAST if is_needed else MANY) or maker is None:
             return False
         tracer.expects_no_error()
         relations.settle = self._assert

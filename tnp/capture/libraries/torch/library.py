@@ -317,10 +317,8 @@ class TorchLibrary(OpaqueCalls, Library):
     def _filled(self, tracer: Tracer, name: str, target: TracedArray, *args: Any, **kwargs: Any) -> Any:
         """``target.uniform_(…)`` and its like: what is drawn for which element depends on the order of these in memory."""
         like = tracer.call(by_id["torch.detach"].symbol, (target,), {})
-        filled = self.run_opaquely(
-            tracer, FILLS[name], (like, layouts.known_strides(target), *args), kwargs, in_order=True
-        )
-        return self._store(tracer, target, filled)
+        given = like, layouts.known_strides(target), *args
+        return self._store(tracer, target, self.run_opaquely(tracer, FILLS[name], given, kwargs, in_order=True))
 
     def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
         """``result`` stored into ``target``, as functions do that change their argument."""

@@ -109,6 +109,8 @@ class Iterations:
         self.over: tuple[tuple[ListStandIn | _PlainList, Any], ...] = ()
         #: how many iterations may be written out, where that depends on what calls the body
         self.most_written_out: int | None = None
+        #: whether the bounds are known because the loop is no operation
+        self.is_asked_for = False
 
     def use_up(self) -> None:
         """Says that a loop runs over it, how far it may be known only when the program runs."""
@@ -224,6 +226,7 @@ class Iterations:
         self.check_lists()
         made = Iterations(self.start + self.step, self.stop, self.step, self.item)
         made.over, made.most_written_out = self.over, self.most_written_out
+        made.is_asked_for = self.is_asked_for
         return made
 
     def check_written_out(self, reason: str) -> None:

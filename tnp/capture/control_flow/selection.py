@@ -62,8 +62,9 @@ WARN_ITERATIONS = 1_000
 MAX_ITERATIONS = 10_000
 #: the same where each iteration has an operation on arrays of other sizes, which is compiled for each, and none of these fuse
 MOST_OF_OTHER_SIZES = 24
-#: the same where an iteration makes more than ``LONG_ITERATION`` values, as a layer of a model does: a program of one iteration gains as much
-#: and is compiled once. So many iterations tell how many values one makes.
+#: the same where an iteration makes more than ``LONG_ITERATION`` values, as a model does that writes a text, if the caller says how many there
+#: are and there are no gradients: a program of one iteration gains as much, and is compiled once. So many iterations tell how many values one
+#: makes.
 MOST_LONG, LONG_ITERATION, LOOKED_AT = 16, 250, 2
 #: the same where the program is compiled for a number of iterations that is a value
 MAX_ITERATIONS_ASKED_FOR = 64
@@ -474,6 +475,7 @@ def _with_known_bounds(iterations: Iterations, reason: str) -> Iterations:
         raise NeedsEager(f"a loop has {len(known):,} iterations in this call, maybe others in another, and {reason}")
     made = Iterations(known.start, known.stop, known.step, iterations.item)
     made.most_written_out = iterations.most_written_out
+    made.is_asked_for = True
     return made
 
 
@@ -516,10 +518,15 @@ def _one_by_python(body: Any, *item: Any) -> Any:
 def _written_out(iterations: Iterations, indices: range) -> Iterator[Any]:
     """The items of a loop that is traced iteration by iteration. Raises :class:`NeedsEager` as soon as the first ones tell
     that the program would be too long."""
-    trace = active.current().trace
+    tracer = active.current()
+    trace = tracer.trace
     before = trace.name_count
+    gradients = tracer.gradients
+    is_trained = tracer.differentiating or (gradients is not None and gradients.is_on and gradients.roots)
+    is_callers = iterations.is_asked_for or not iterations.constant
+    is_long = len(indices) > MOST_LONG and is_callers and not is_trained
     for done, i in enumerate(indices):
-        if done == LOOKED_AT and len(indices) > MOST_LONG and trace.name_count - before > done * LONG_ITERATION:
+        if is_long and done == LOOKED_AT and trace.name_count - before > done * LONG_ITERATION:
             raise NeedsEager(f"each of {len(indices)} iterations of a loop that is no operation has many operations")
         if done >= 4 and done.bit_count() == 1:
             check_length(trace, before + (trace.name_count - before) * len(indices) // done)

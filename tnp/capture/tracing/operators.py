@@ -133,6 +133,8 @@ def _decide_kind_of_power(base: Any, exponent: Any) -> tuple[Any, Any]:
 def _shifted(method: str, number: Any, by: Any) -> Any:
     """A shift as a product with, or a quotient by, a power of two, which relations of sizes describe; ``None`` for other numbers."""
     sizes = [x for x in (number, by) if type(x) is TracedNumber]
+    if not all(type(x) is int for x in (number, by) if type(x) is not TracedNumber):
+        return None
     if not all(symbols.is_symbol(x.proxy) for x in sizes):
         return None
     if by < 0 if type(by) is not TracedNumber else _may_be_negative(by):

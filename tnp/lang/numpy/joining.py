@@ -288,11 +288,9 @@ def _static(x: Any, what: str) -> Any:
 
 
 def _position(x: Any, length: Any) -> Any:
-    """The position ``x`` of a dimension counted from its begin; ``None`` if it is no integer, or ``length`` no symbolic size."""
-    if not (type(x) is int or symbols.is_symbol(x)) or type(length) is int:
-        return None
-    at = symbols.extent(x)
-    if not -length <= at <= length:
+    """The position ``x`` in a dimension of symbolic ``length``, counted from its begin; ``None`` for others."""
+    is_integer = type(x) is int or symbols.is_symbol(x)
+    if type(length) is int or not is_integer or not -length <= (at := symbols.extent(x)) <= length:
         return None
     return at + length if at < 0 else at
 
@@ -356,14 +354,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     # Inserting positions instead of values shows where each comes from: below 0 from what is inserted.
     order = np.insert(np.arange(length), at, -1 - np.arange(count)).tolist()
     parts = []
-    i = 0
-    while i < len(order):
-        j = i
-        while j < len(order) and (order[j] < 0) == (order[i] < 0):
-            j += 1
-        source = a if order[i] >= 0 else new
-        parts += gather_static(source, [p if p >= 0 else -1 - p for p in order[i:j]], dim)
-        i = j
+    for is_new, run in itertools.groupby(order, lambda p: p < 0):
+        parts += gather_static(new if is_new else a, [-1 - p if is_new else p for p in run], dim)
     return clang.concatenate(parts, dim) if parts else a
 
 

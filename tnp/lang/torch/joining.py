@@ -208,8 +208,9 @@ def _triangle(a: TensorProxy, k: Any, compare: Any) -> TensorProxy:
     if a.ndim < 2:
         raise RuntimeError("input tensor must have at least 2 dimensions")
     rows, columns = a.shape[-2:]
-    i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
-    i = clang.add(i, size_or_int(k))
+    first = size_or_int(k)
+    at = prims.iota(rows, start=first if type(first) is int else 0, device=a.device, dtype=dtypes.int64)
+    i = clang.expand_dims(at if type(first) is int else clang.add(at, first), (1,))
     j = clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,))
     kept = clang.broadcast_to(compare(i, j), a.shape)
     return clang.where(kept, a, clang.full((), 0, dtype=a.dtype))

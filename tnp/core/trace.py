@@ -78,6 +78,8 @@ class Trace:
         self.number_definitions: dict[str, BoundSymbol] = {}
         #: of NumPy scalars that are arguments, how to get the value, which the trace then depends on
         self.scalar_values: dict[str, Callable[[], Any]] = {}
+        #: how many elements masks select, by how these are computed
+        self.counts: dict[str, NumberProxy] = {}
         #: arguments that are C-contiguous in memory
         self.row_major: set[str] = set()
         #: results that the caller may not write through

@@ -18,6 +18,7 @@ __all__ = ["without_reorders"]
 def without_reorders(trace: Trace) -> Trace:
     """With each ``stride_order`` dropped whose operand an operation makes in that order (:attr:`~tnp.core.symbol.Symbol.memory_order`)."""
     trace = in_bodies(without_reorders, trace)
+    returned = {p.name for p in trace.bound_symbols[-1].flat_inputs}
     orders: dict[str, tuple[int, ...]] = {}
     names: dict[str, Any] = {}
     kept = []
@@ -25,7 +26,8 @@ def without_reorders(trace: Trace) -> Trace:
         bsym = bsym.substitute(names)
         if bsym.operation is prims.stride_order and bsym.args[1:] not in ((), (None,)):
             a, order = bsym.args
-            if orders.get(a.name) == tuple(order):
+            are_two = {a.name, bsym.output.name} <= returned  # a result, and what is saved for the backward
+            if orders.get(a.name) == tuple(order) and not are_two:
                 names[bsym.output.name] = a
                 continue
         elif bsym.sym.memory_order is not None:

@@ -159,13 +159,20 @@ def size(a: TensorProxy, /, dim: int) -> NumberProxy:
 def nonzero(a: TensorProxy, /) -> tuple[TensorProxy, ...]:
     """The int64 positions of the true elements, an array a dimension, in C order. Their length is a size."""
     check_kind(a.dtype, "b", "nonzero")
-    bound = sizes.most(a.shape)
-    length = size_proxy(bound)
-    count = NumberProxy(f"nonzero({_text(a)})", int, bound=bound, low=0)
-    length.form = intervals.Linear(
-        {count.name: (count, 1)}, 0
-    )  # one mask has one count, and so have two computed alike
+    length = _count_of(a)
     return tuple(TensorProxy(like=a, shape=(length,), dtype=dtypes.int64) for _ in range(a.ndim))
+
+
+def _count_of(mask: TensorProxy) -> NumberProxy:
+    """How many elements are true. One mask has one count, and so have two computed alike; in a loop it is another number each time."""
+    trace, name = current_trace(), f"nonzero({_text(mask)})"
+    known = trace.counts if trace is not None and not trace.open_bodies else {}
+    if name not in known:
+        bound = sizes.most(mask.shape)
+        count = NumberProxy(name, int, bound=bound, low=0)
+        known[name] = size_proxy(bound)
+        known[name].form = intervals.Linear({name: (count, 1)}, 0)
+    return known[name]
 
 
 #: how far back, in statements, and how deep it is looked for what a mask is computed of

@@ -154,9 +154,12 @@ def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: A
     """What was padded is dropped; what was cut off has no cotangent."""
     inverse = prims.pad(g, 0, tuple((-low, -high, 0) for low, high, _ in config))
     strides = [interior + 1 for _, _, interior in config]
-    for d, step in enumerate(strides):
-        if step != 1:
-            inverse = clang.slice_dim(inverse, 0, inverse.shape[d], step, dim=d)
+    if not all(type(s) is int for s in strides):  # a symbolic number of elements in between
+        inverse = prims.slice(inverse, [0] * a.ndim, list(inverse.shape), strides)
+    else:
+        for d, step in enumerate(strides):
+            if step != 1:
+                inverse = clang.slice_dim(inverse, 0, inverse.shape[d], step, dim=d)
 
     def of_value() -> TensorProxy:
         inside = prims.pad(clang.full_like(a, 1), 0, config)

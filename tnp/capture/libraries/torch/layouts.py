@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.library import NUMPY
-from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major, same_layout
+from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_row_ordered, row_major, same_layout
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core import languages, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
@@ -114,10 +114,15 @@ def lay_out(
         if a._strides is None:
             a._strides = Later(given, partial(strides, i))
             lies_as_eagers = all(x.storage.laid_out is None for x in given) and (
-                opaque or (OpTags.ELEMENTWISE in tags and _lie_alike(given))
+                opaque or (OpTags.ELEMENTWISE in tags and _lie_alike(given) and all(map(_is_followed, given)))
             )
             if not lies_as_eagers:
                 a.storage.laid_out = a
+
+
+def _is_followed(a: TracedArray) -> bool:
+    """Whether executors surely lay out elementwise results as this operand: those of symbolic sizes may choose rows."""
+    return sizes.is_known(a.shape_) or is_row_ordered(a)
 
 
 def _lie_alike(arrays: list[TracedArray]) -> bool:

@@ -21,6 +21,8 @@ FUNCTIONS = {
     "selected": lambda p, t: p.masked_select(t > 0).mean(),
     "entropy": lambda p, t: F.binary_cross_entropy_with_logits(p[t > 0], (t[t > 0] > 0.5).float()),
     "rows": lambda p, t: p[(t > 0).any(1)].softmax(-1).sum(0),
+    "twice": lambda p, t: (p[t > 0].sum() * 2, p[t > 0][:, None] * p[t > 0][None]),
+    "two losses": lambda p, t: (F.l1_loss(p[t > 0], t[t > 0]), F.mse_loss(p[t > 0], t[t > 0].detach())),
     "written": lambda p, t: p.clone().masked_fill_(t > 0, 0.0)[t < 0].exp().sum(),
 }
 #: how many of 128 elements are selected. A program made for less than eight is for so many.

@@ -262,3 +262,11 @@ def test_grids_of_integers():
         x = np.ones(shape)
         assert_same(jitted(x), disc(x), exact=True)
     assert tnp.cache_info(jitted).misses == 2
+
+
+def test_gradients_of_diagonals():
+    """They need a program for each size: the number of elements between those of the diagonal is one."""
+    gradient = tnp.grad(lambda v: (np.diag(v, 1) ** 2).sum() + np.diagflat(v).sum())
+    for n in (5, 8, 11):
+        x = np.arange(1.0, n + 1)
+        assert_same(gradient(x), 2 * x + 1)

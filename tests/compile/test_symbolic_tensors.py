@@ -378,6 +378,26 @@ def test_recurrent_layers_for_all_lengths(name, trains):
     assert len(programs_of(jitted)) == 1
 
 
+@pytest.mark.parametrize("trains", [False, True])
+def test_tensors_in_another_order_of_dimensions(trains):
+    """Sizes of transposed tensors are symbols, and results have eager's strides, written in place or not."""
+
+    def written(x):
+        y = x * 2
+        y.mul_(3)
+        z = x + 1
+        z[0] = 3
+        return y, z, x * 2, x.exp().t(), torch.zeros_like(x) + x
+
+    jitted = tnp.jit(written)
+    for n in (5, 3, 7, 4):
+        x = _random(n, 6, n).t().requires_grad_(trains)
+        expected, found = written(x), jitted(x)
+        assert_same([y.detach() for y in found], [y.detach() for y in expected])
+        assert [y.stride() for y in found] == [y.stride() for y in expected]
+    assert len(programs_of(jitted)) <= 3
+
+
 def test_gradients_of_gradients_for_all_sizes():
     function = lambda x, w: torch.tanh(x @ w).square().sum()  # noqa: E731
     jitted = tnp.jit(function)

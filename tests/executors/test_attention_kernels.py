@@ -23,6 +23,7 @@ from tnp.core.proxies import TensorProxy  # noqa: E402
 from tnp.executors import sdpa  # noqa: E402
 from tnp.executors.shared import attention as attention_calls  # noqa: E402
 from tnp.executors.shared import device_errors  # noqa: E402
+from tnp.testing import assert_same  # noqa: E402
 
 STAND_INS = str(Path(__file__).parents[1] / "stand_ins")
 
@@ -95,6 +96,22 @@ def ids(cases):
 def test_flash_attention_on_the_cpu(function, shapes, dtype):
     f = compare(function, tensors(dtype, *shapes), "sdpa", **(HALF if dtype is torch.bfloat16 else {}))
     assert "cpu_flash_attention" in names(f)
+
+
+def test_a_result_that_is_returned_and_saved():
+    """Its copy stays: autograd tells what the caller gets from what the backward reads by their objects."""
+
+    def function(x):
+        h = x.transpose(1, 2)
+        return F.scaled_dot_product_attention(h, h, h)
+
+    found = []
+    for f in (function, tnp.jit(function)):
+        x = torch.randn(2, 5, 2, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+        y = f(x)
+        y.square().sum().backward()
+        found.append((y.detach(), y.stride(), x.grad))
+    assert_same(found[1], found[0], exact=False)
 
 
 def test_a_model_is_trained_by_the_kernel():

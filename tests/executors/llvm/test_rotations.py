@@ -258,3 +258,17 @@ def test_a_number_of_places_decides_nothing_about_sizes():
     for n, k in ((40, 5), (33, 2), (33, 40)):
         a = field(n)
         assert_same(jitted(a, k), by_a_number(a, k))
+
+
+@pytest.mark.parametrize("shape", [(8,), (20,), (9, 5)])
+def test_a_part_of_one_element_may_have_any_step(shape):
+    """Its step says nothing about the others': their elements were read so far apart, and from behind the array."""
+    functions = (
+        lambda y: np.concatenate([y[:5], y[0:3:3]]) * 2,
+        lambda y: np.concatenate([y[:5] * 2, (y * 2)[::100]]) + np.concatenate([y[1:6], y[1:2:100]]),
+        lambda y: np.append(y[1:], y[::100], axis=0).cumsum(),
+        lambda y: np.concatenate([y[4:5:7], y[2:3:5]]) + 1,
+    )
+    for function in functions:
+        for dynamic in (False, True):
+            assert_same(tnp.jit(function, dynamic=dynamic)(field(*shape)), function(field(*shape)))

@@ -35,14 +35,19 @@ def rotation(arrays: Sequence[Node], shape: Sequence[Any], dim: int, position: i
     if starts is None:
         return None
     lengths = [a.shape[dim] for a in arrays]
+    # The step of an array of one element may be any. It says nothing about the others, whose steps are 1.
+    stepping = next((i for i in (1, *range(len(arrays))) if _steps_by_one(arrays[i], source, shape, dim)), None)
+    if stepping is None:
+        return None
     period = simplest(starts[0] + lengths[0] - starts[1])
     whole = all(n == period for n in lengths[1:-1]) and all(s == starts[1] for s in starts[2:])
     if not whole or any(not _is_at_most(n, period) for n in (lengths[0], lengths[-1])) or not _is_at_most(1, period):
         return None
-    ahead = simplest(period - lengths[0])
+    ahead, before = simplest(period - lengths[0]), simplest(starts[1] - starts[stepping])
 
     def where(at: Indices) -> Indices:
-        return _place(arrays[1], source, (*at[:dim], wrapped(at[dim] + Index(ahead), period), *at[dim + 1 :]))
+        place = wrapped(at[dim] + Index(ahead), period) + Index(before)
+        return _place(arrays[stepping], source, (*at[:dim], place, *at[dim + 1 :]))
 
     return Rotation(source, shape, where, position=position, repeats=True)
 
@@ -50,6 +55,14 @@ def rotation(arrays: Sequence[Node], shape: Sequence[Any], dim: int, position: i
 def _place(node: Node, source: Node, at: Indices) -> Indices:
     """Where an element of an array, a view of the source or the source itself, is in that."""
     return node.where(at) if isinstance(node, View) and node is not source else at
+
+
+def _steps_by_one(a: Node, source: Node, shape: Sequence[Any], dim: int) -> bool:
+    """Whether neighbours in a view are neighbours in its source, however many it has."""
+    at = variables(shape)
+    first, second = (_place(a, source, (*at[:dim], Index(i), *at[dim + 1 :])) for i in (0, 1))
+    steps = [y - x for x, y in zip(first, second) if x != y]
+    return len(steps) == 1 and not steps[0].terms and type(steps[0].constant) is int and steps[0].constant == 1
 
 
 def _starts(arrays: Sequence[Node], source: Node, shape: Sequence[Any], dim: int) -> list[Any] | None:

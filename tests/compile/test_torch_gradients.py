@@ -178,9 +178,8 @@ def test_programs_of_which_one_argument_requires(f):
     compare(f, wanted(4, 4), randn(4, 4, dtype=torch.float64).flip(0))
 
 
-def test_lengths_known_at_run_time_run_eagerly():
-    with pytest.warns(tnp.EagerFallbackWarning):
-        compare(indexing, wanted(4, 4), wanted(4, 4), compiled=False)
+def test_lengths_known_at_run_time():
+    compare(indexing, wanted(4, 4), wanted(4, 4))
 
 
 def test_what_is_saved_and_shown():

@@ -164,9 +164,14 @@ def nonzero(a: TensorProxy, /) -> tuple[TensorProxy, ...]:
 
 
 def _count_of(mask: TensorProxy) -> NumberProxy:
-    """How many elements are true. One mask has one count, and so have two computed alike; in a loop it is another number each time."""
+    """How many elements are true. One mask has one count, and so have two computed alike.
+
+    Of torch's masks it is one number: in a program that trains, arrays of one length must have one shape. In a loop it is another one each
+    time, and lists that are made of NumPy's arrays have lengths of their own.
+    """
     trace, name = current_trace(), f"nonzero({_text(mask)})"
-    known = trace.counts if trace is not None and not trace.open_bodies else {}
+    is_shared = trace is not None and not trace.open_bodies and mask.lang.name == "torch"
+    known = trace.counts if trace is not None and is_shared else {}
     if name not in known:
         bound = sizes.most(mask.shape)
         count = NumberProxy(name, int, bound=bound, low=0)

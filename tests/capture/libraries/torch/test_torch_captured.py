@@ -97,7 +97,7 @@ def masked(x):
 
 def test_masked_values_in_any_function():
     runs(masked, randn(8))
-    runs(masked, randn(8, grad=True), traced=False)
+    runs(masked, randn(8, grad=True))
 
 
 def strided(x):

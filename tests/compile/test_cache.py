@@ -256,7 +256,8 @@ def test_threads_share_a_function():
     for t in threads:
         t.join()
     assert not errors
-    assert tnp.cache_info(f).size in (2, 3)  # for one element, the first size, and any size
+    # For one element, the first size, and any size; one that comes often may have its own besides.
+    assert tnp.cache_info(f).misses in (2, 3)
 
 
 def test_jitted_functions_pickle_by_reference_and_by_value():

@@ -66,8 +66,8 @@ def _prompt(length):
 
 @pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 def test_a_jitted_model():
-    """Programs for the prompt, for one token and the prompt's cache, for one more, and for any cache; then for any prompt, and one for what
-    a prompt of each length leaves in the cache, which has gaps in memory."""
+    """One prompt needs at most four programs: the prompt, the first token, the second one, and all others. Prompts of any length need two
+    more, and one for each length: the cache that a prompt leaves has gaps in memory."""
     torch.manual_seed(0)
     model = Model().eval()
     jitted = tnp.jit(model)

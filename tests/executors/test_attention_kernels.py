@@ -99,7 +99,7 @@ def test_flash_attention_on_the_cpu(function, shapes, dtype):
 
 
 def test_a_result_that_is_returned_and_saved():
-    """Its copy stays: autograd tells what the caller gets from what the backward reads by their objects."""
+    """The returned tensor is a copy: autograd distinguishes it from the saved one by object identity."""
 
     def function(x):
         h = x.transpose(1, 2)

@@ -106,7 +106,7 @@ class Linear:
         return self.plus(Linear({number.name: (number, 1)}, 0), -k).plus(form, k // factor).interval(divided)[0]
 
     def _ends_undivided(self, quotient: NumberProxy, divided: int) -> int | None:
-        """A lower bound that replaces the multiple ``k * (x // k)`` by what it surely is: at most ``x``, at least ``x - (k - 1)``."""
+        """A lower bound from the bounds of a quotient: ``k * (x // k)`` is at most ``x`` and at least ``x - (k - 1)``."""
         k = self.terms[quotient.name][1]
         assert quotient.quotient_of is not None
         divisor, form = quotient.quotient_of

@@ -88,7 +88,7 @@ def extents(shape: Sequence[Dim], operation: str) -> tuple[Any, ...]:
 
 
 def modulo(by: Any, length: Any) -> Any:
-    """``by % length``, of integers and extents: for which of a few ranges ``by`` is in becomes a relation."""
+    """``by % length`` of integers and extents. The range in which ``by`` lies becomes a relation."""
     if 0 <= by < length:
         return by
     if by == length:

@@ -51,8 +51,8 @@ class Choices:
         return y.storage in may_share(x.storage)
 
     def add(self, chosen: TracedArray, candidates: Sequence[object], *, by_position: bool = False) -> None:
-        """Notes that an array is one of ``candidates``, of which only arrays count. An array ``by_position`` is a view, and made anew where
-        it is read."""
+        """Notes that an array is one of ``candidates``; other objects among them are ignored. An array chosen ``by_position`` is a view,
+        which each read makes anew."""
         arrays = [c for x in candidates if type(x) is TracedArray and not x.scalar for c in self.candidates(x)]
         self._found[id(chosen)] = chosen, list({id(c): c for c in arrays}.values())
         if by_position:

@@ -1,8 +1,8 @@
 """Regions of symbolic sizes as callables: one function for all sizes.
 
 The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the function. Inputs
-that are not C-contiguous are copied, if they are read, and have their elements in C order or decide not how results lie in memory. Others,
-and sizes of 0, run the region unfused.
+that are not C-contiguous are copied if they are only read, and if their elements are in C order or the layout of the results does not depend
+on them. With other inputs, and sizes of 0, the region runs unfused.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class AnySizeRegion(LaunchedRegion):
     """A region, and the function that calls its code.
 
     ``ir`` is a module with the functions :data:`ENTRY` and :data:`ENTRY` + :data:`SIZES`, see :class:`~tnp.runtime.launcher.Spec`.
-    ``lies_as_inputs`` says whether a result lies in memory as an input does, if it has more than one dimension. Raises
+    ``lies_as_inputs`` says whether the layout of a result of several dimensions depends on the layout of the inputs. Raises
     ``Unavailable`` if the module cannot be compiled or linked.
     """
 

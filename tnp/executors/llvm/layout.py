@@ -91,7 +91,7 @@ def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Nod
 
 
 def lies_as_inputs(node: Node) -> bool:
-    """Whether how a value lies in memory depends on how the region's inputs do, by the rules of :func:`strides_of_nodes`."""
+    """Whether the layout of a value depends on the layout of the region's inputs, by the rules of :func:`strides_of_nodes`."""
     return _lies_as_inputs(node, {})
 
 
@@ -102,7 +102,7 @@ def _lies_as_inputs(node: Node, found: dict[Node, bool]) -> bool:
 
 
 def _lies_as(node: Node) -> Sequence[Node]:
-    """The values that decide how one lies in memory."""
+    """The values whose layouts decide the layout of ``node``."""
     if node.layout is not None:
         return (node.layout,)
     if isinstance(node, View):
@@ -110,7 +110,7 @@ def _lies_as(node: Node) -> Sequence[Node]:
     if isinstance(node, Update):
         return (node.base,)
     kept = len(node.shape) - 2 if isinstance(node, Product) else len(node.shape)
-    if isinstance(node, (Product, Reduction)):  # dimensions of which there are not two have one order
+    if isinstance(node, (Product, Reduction)):  # fewer than two dimensions have only one order
         return node.sources[:1] if kept > (0 if isinstance(node, Product) else 1) else ()
     return () if node.op in _ROW_MAJOR else [s for s in node.sources if s.shape == node.shape and len(s.shape) > 1]
 

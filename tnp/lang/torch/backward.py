@@ -6,7 +6,7 @@ These replace gradient rules if the gradient is not differentiated again (:attr:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,44 +23,24 @@ __all__: list[str] = []
 _TENSORS = ("input", "weight", "bias")
 
 
-class _Call(NamedTuple):
-    """A call of ``F.conv2d``, or of another of its family."""
-
-    input: Any
-    weight: Any
-    bias: Any = None
-    stride: Any = 1
-    padding: Any = 0
-    dilation: Any = 1
-    groups: Any = 1
-    output_padding: Any = 0
+#: the parameters of a convolution, and those of a transposed one, which have another order
+_PARAMETERS = (*_TENSORS, "stride", "padding", "dilation", "groups")
+_OF_TRANSPOSED = (*_TENSORS, "stride", "padding", "output_padding", "groups", "dilation")
+_DEFAULTS = {"bias": None, "stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0}
 
 
-class _TransposedCall(NamedTuple):
-    """A call of ``F.conv_transpose2d``, or of another of its family, whose parameters have another order."""
-
-    input: Any
-    weight: Any
-    bias: Any = None
-    stride: Any = 1
-    padding: Any = 0
-    output_padding: Any = 0
-    groups: Any = 1
-    dilation: Any = 1
-
-
-def _convolution(rank: int, kind: type[_Call | _TransposedCall]) -> Any:
+def _convolution(rank: int, *, is_transposed: bool) -> Any:
     """``torch.convolution_backward`` for a convolution of ``rank`` spatial dimensions."""
-    is_transposed = kind is _TransposedCall
+    parameters = _OF_TRANSPOSED if is_transposed else _PARAMETERS
 
     def tuple_of(x: Any) -> list[int]:
         return [x] * rank if isinstance(x, int) else list(x) * (rank // len(x))
 
     def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
-        call = kind(*args, **kwargs)
-        input, weight, bias = call.input, call.weight, call.bias
-        stride, dilation, more = map(tuple_of, (call.stride, call.dilation, call.output_padding))
-        padding = call.padding if isinstance(call.padding, str) else tuple_of(call.padding)
+        call = {**_DEFAULTS, **dict(zip(parameters, args)), **kwargs}
+        input, weight, bias, padding = call["input"], call["weight"], call["bias"], call["padding"]
+        stride, dilation, more = (tuple_of(call[name]) for name in ("stride", "dilation", "output_padding"))
+        padding = padding if isinstance(padding, str) else tuple_of(padding)
         batched = input if input.ndim == rank + 2 else input[None]
         if isinstance(padding, str):
             needed = [d * (k - 1) * (padding == "same") for d, k in zip(dilation, weight.shape[2:])]
@@ -72,7 +52,7 @@ def _convolution(rank: int, kind: type[_Call | _TransposedCall]) -> Any:
         mask = [n in names for n in _TENSORS]
         sizes = None if bias is None else list(bias.shape)
         found = torch.ops.aten.convolution_backward(
-            g, batched, weight, sizes, stride, padding, dilation, is_transposed, more, call.groups, mask
+            g, batched, weight, sizes, stride, padding, dilation, is_transposed, more, call["groups"], mask
         )
         if found[0] is not None:
             kept = found[0][(..., *(slice(n) for n in input.shape[-rank:]))]
@@ -94,14 +74,14 @@ def _operation(function: Any) -> Symbol:
     )  # fmt: skip
 
 
-for _kind, _functions in (
-    (_Call, (F.conv1d, F.conv2d, F.conv3d)),
-    (_TransposedCall, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)),
+for _is_transposed, _functions in (
+    (False, (F.conv1d, F.conv2d, F.conv3d)),
+    (True, (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)),
 ):
     for _rank, _function in enumerate(_functions, 1):
         _symbol = symbol_of(_function)
         assert _symbol is not None
-        _symbol.pulls_back = _operation(_convolution(_rank, _kind))
+        _symbol.pulls_back = _operation(_convolution(_rank, is_transposed=_is_transposed))
 
 _attention = symbol_of(F.scaled_dot_product_attention)
 assert _attention is not None

@@ -198,7 +198,7 @@ def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Tens
 
 
 def each(x: Any, rank: int, of: Callable[[Any], Any] = static_int) -> tuple[Any, ...]:
-    """A value for each of ``rank`` dimensions, of which one may stand for all: integers, or what ``of`` makes of them."""
+    """One value for each of ``rank`` dimensions; a single one is repeated. ``of`` converts each, by default to an integer."""
     values = tuple(map(of, x)) if isinstance(x, (tuple, list)) else (of(x),)
     if len(values) not in (1, rank):
         raise RuntimeError(f"expected {rank} values, but got {len(values)}")

@@ -202,7 +202,7 @@ def has_order(t: torch.Tensor, order: tuple[int, ...]) -> bool:
 
 
 def _strides_in_order(dims: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
-    """The strides of a dense tensor, of which some sizes are symbols."""
+    """The strides of a dense tensor with symbolic sizes, whose dimensions, slowest in memory first, are ``order``."""
     strides, step = [0] * len(dims), 1
     for d in reversed(order):
         strides[d] = step

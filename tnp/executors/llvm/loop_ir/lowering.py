@@ -118,8 +118,8 @@ def lowered(
     outputs: Sequence[Proxy],
     stores: Mapping[int, int] | None = None,
 ) -> tuple[Kernel, dict[int, int], bool]:
-    """A region as a kernel, which outputs are in the memory of which inputs, and whether the others lie in memory as inputs do.
-    ``stores`` says where outputs will be stored.
+    """The kernel of a region, which outputs are in the memory of which inputs, and whether the layout of the others depends on the inputs'
+    layout. ``stores`` says where outputs will be stored.
 
     Raises :class:`Refused` for a region with operations that the loop IR does not have."""
     try:
